@@ -392,7 +392,7 @@ complete -c ahead -n "__fish_ahead_using_subcommand compare" -l odd-reads -d 'Th
 complete -c ahead -n "__fish_ahead_using_subcommand compare" -l in -d 'Where: simulator, or lab: guests over the real kernel, which have linux-6.12 with sizes, adaptive and patched: the kernel of `lab build --kernel 6.12-patched`' -r -f -a "simulator\t''
 lab\t''"
 complete -c ahead -n "__fish_ahead_using_subcommand compare" -l disks -d 'Disks as `ahead simulate --list` names them, or model files ending in .toml (default: the plan\'s, or hdd and ssd)' -r
-complete -c ahead -n "__fish_ahead_using_subcommand compare" -l disks-by-chance -d 'For each workload by seed so many disks of its own that chance makes, instead of --disks' -r
+complete -c ahead -n "__fish_ahead_using_subcommand compare" -l disks-by-chance -d 'For each workload by seed so many disks that chance makes of the same seed, instead of --disks' -r
 complete -c ahead -n "__fish_ahead_using_subcommand compare" -l memory -d 'Memory sizes (default: the plan\'s, or 256M)' -r
 complete -c ahead -n "__fish_ahead_using_subcommand compare" -l seed -d 'Random seed: the same seed reads the same places' -r
 complete -c ahead -n "__fish_ahead_using_subcommand compare" -l cpus -d 'Processors of the machine' -r

@@ -2052,8 +2052,8 @@ static bool row_part_of(const struct ra_history *file,
 		return true;
 	shift = shift_of(file, stream->step);
 	/*
-	 * Columns come one behind the other, and an arm comes to each of their
-	 * elements anew: one request for them is all that there is.
+	 * An arm comes to each element of a column anew: with those of the next
+	 * band, columns are all that memory has space for.
 	 */
 	space = space_in(is_slow_to_access(&moment->device) ? 1 : 2, need,
 			 moment, file->thrash_pages);

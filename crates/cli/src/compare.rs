@@ -129,8 +129,7 @@ const fn is_by_seed(arguments: &Compare) -> bool {
     arguments.generated.is_some() || arguments.odd_reads.is_some()
 }
 
-/// Each workload of a seed on so many disks that are made for it alone: what loses on one disk is not found again on
-/// all others.
+/// Each workload on so many disks that its seed makes: what loses on one disk is not found again on all others.
 fn on_disks_by_chance(
     by_seed: &[(u64, String)],
     disks: u64,

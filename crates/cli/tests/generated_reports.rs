@@ -81,6 +81,11 @@ fn the_worst_places_of_odd_reads_are_as_reported() {
 }
 
 #[test]
+fn the_worst_places_of_odd_reads_on_disks_by_chance_are_as_reported() {
+    assert_not_worse("odd-devices.txt", 5, &["--policies", "adaptive"]);
+}
+
+#[test]
 fn the_worst_places_in_the_simulator_are_as_reported() {
     assert_not_worse("simulator.txt", 5, &["--policies", "adaptive"]);
 }

@@ -65,7 +65,7 @@ const ACCESS_PAGES_MAX: u64 = 16;
 const GUESSED: u32 = 0;
 const MEASURED: u32 = 1;
 const CONFIGURED: u32 = 2;
-/// Measured of little, and only seen to be slow.
+/// Seen to be slow by one stream alone, until a measurement says how slow, or a reader that it is not.
 const SEEN_SLOW: u32 = 3;
 
 /// One device, shared by all threads of a host. All zero is a free place.
@@ -204,6 +204,7 @@ impl Device {
     }
 
     fn believe(&self, estimate: DeviceEstimate) {
+        let _ = (self.bandwidth_is).compare_exchange(SEEN_SLOW, GUESSED, Relaxed, Relaxed);
         self.access_ns.store(estimate.access_ns, Relaxed);
         self.bytes_per_second
             .store(estimate.bytes_per_second, Relaxed);
@@ -278,6 +279,9 @@ impl Device {
 
     /// Scans have read `pages` more, the newest of them `by` that one, while `unread` pages were asked for and not read yet.
     pub(crate) fn on_scan(&self, pages: u64, by: By, unread: PageCount, now: Timestamp) {
+        if matches!(by, By::Kernel) {
+            self.in_turn.on_other();
+        }
         if !self.has_been_arm.load(Relaxed) {
             self.scans.on_read(pages, by, unread.get(), now);
         }
@@ -397,6 +401,7 @@ impl Device {
         now: Timestamp,
     ) {
         self.passing.on_read(access, waited_ns);
+        self.in_turn.on_other();
         let is_fixed = self.access_is.load(Relaxed) == CONFIGURED;
         let is_alone = !is_shared && !self.is_contested();
         if !is_fixed && is_alone && self.is_believable(waited_ns, now) {

@@ -63,7 +63,7 @@ impl Measured {
     }
 
     /// Time in which `pages` are delivered.
-    pub(crate) fn time_ns(self, pages: PageCount) -> u64 {
+    fn time_ns(self, pages: PageCount) -> u64 {
         let device = DeviceEstimate {
             bytes_per_second: self.bytes_per_second,
             ..DeviceEstimate::FLASH

@@ -4,10 +4,10 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use super::traces::TraceOptions;
+
 /// Disks that chance makes for one workload, at most.
 pub const DISKS_MAX: u64 = 1000;
-
-use super::traces::TraceOptions;
 
 /// `ahead reproduce`.
 #[derive(Debug, Args)]
@@ -128,7 +128,7 @@ pub struct Compare {
     /// Disks as `ahead simulate --list` names them, or model files ending in .toml (default: the plan's, or hdd and ssd)
     #[arg(long, value_name = "LIST")]
     pub disks: Option<String>,
-    /// For each workload by seed so many disks of its own that chance makes, instead of --disks
+    /// For each workload by seed so many disks that chance makes of the same seed, instead of --disks
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..=DISKS_MAX),
         conflicts_with_all = ["plans", "workloads", "disks"])]
     pub disks_by_chance: Option<u64>,

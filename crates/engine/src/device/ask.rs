@@ -11,7 +11,7 @@ pub struct Ask {
     pub is_first: bool,
     /// How much.
     pub pages: PageCount,
-    /// Where: a range in turn with others of the same asker, or an empty one where it is several.
+    /// The range that is asked for; empty if it is several.
     pub place: PageRange,
     /// Where its reader is.
     pub at: PageIndex,

@@ -13,6 +13,9 @@ use crate::trial::SLOW_TO_ANSWER;
 /// Bytes a second of what is slow: no guess is so low.
 const SLOW: u64 = PAGE_BYTES * 1_000_000_000 / SLOW_PAGE_NS;
 
+/// A reader that comes on so many times as fast as was believed refutes it. Less may be a window that came while it paused, and the next one.
+const REFUTING: u64 = 4;
+
 /// Access times for which what was asked for has to keep the device busy.
 const ACCESSES_BUSY: u64 = 4;
 
@@ -21,7 +24,9 @@ impl Device {
     pub fn on_ask(&self, ask: &Ask) {
         self.contest.on_ask(ask.asker, ask.is_first);
         self.trial.on_ask();
-        if !self.scans.opening().is_settling(ask.now) {
+        if self.scans.opening().is_settling(ask.now) {
+            self.in_turn.on_other();
+        } else {
             self.measure(ask);
             self.measure_in_turn(ask);
         }
@@ -57,37 +62,43 @@ impl Device {
     }
 
     /// Learns that it is slow before a measurement has ended, and that it is not, whoever has found that.
-    pub(super) fn measure_in_turn(&self, ask: &Ask) {
+    fn measure_in_turn(&self, ask: &Ask) {
         let Some(pace) = self.in_turn.on_ask(ask, self.busy.until_ns()) else {
             return;
         };
         let known = self.estimate();
-        let bandwidth_is = self.bandwidth_is.load(Relaxed);
-        if bandwidth_is != GUESSED
-            && bandwidth_is != CONFIGURED
-            && known.bytes_per_second < SLOW
-            && pace.bytes_per_second >= SLOW
-        {
-            self.bytes_per_second
-                .store(self.guess().bytes_per_second, Relaxed);
+        let guess = if seeks(&known) {
+            DeviceEstimate::ARM.bytes_per_second
+        } else {
+            DeviceEstimate::FLASH.bytes_per_second
+        };
+        // What others told may be a guess.
+        let how = match self.bandwidth_is.load(Relaxed) {
+            MEASURED if known.bytes_per_second == guess => GUESSED,
+            how => how,
+        };
+        let rate = pace.bytes_per_second;
+        let is_refuted = rate >= SLOW && rate / REFUTING >= known.bytes_per_second;
+        if is_refuted && matches!(how, SEEN_SLOW | MEASURED) {
+            self.bytes_per_second.store(guess, Relaxed);
             self.bandwidth_is.store(GUESSED, Relaxed);
             return;
         }
-        let is_news = match bandwidth_is {
-            GUESSED => pace.bytes_per_second < known.bytes_per_second,
+        let is_news = match how {
+            GUESSED => rate < known.bytes_per_second && rate < SLOW,
             how => how == SEEN_SLOW,
         };
         // What is requested late leaves the device without work, and what took longer than was believed may have been an access.
         let access_ns = (self.lateness.seen(known).access_ns).max(self.slower_ns.load(Relaxed));
         let seen = DeviceEstimate {
-            bytes_per_second: pace.bytes_per_second,
+            bytes_per_second: rate,
             ..known
         };
         let in_front = ask.place.start.get().saturating_sub(ask.at.get());
         let transfer_ns = seen.transfer_ns(PageCount::new(in_front));
         let is_transfer = pace.is_long && transfer_ns >= access_ns.saturating_mul(ACCESSES_BUSY);
-        if is_news && is_transfer && pace.bytes_per_second < SLOW {
-            self.bytes_per_second.store(pace.bytes_per_second, Relaxed);
+        if is_news && is_transfer {
+            self.bytes_per_second.store(rate, Relaxed);
             self.bandwidth_is.store(SEEN_SLOW, Relaxed);
         }
     }

@@ -32,7 +32,7 @@ pub(super) struct InTurn {
     /// When it asked last, in nanoseconds, and where its reader was.
     asked_ns: AtomicU64,
     at: AtomicU64,
-    /// Until when the device was expected to be at work for others when it began.
+    /// Until when the device was expected to be at work when it began.
     others_ns: AtomicU64,
     /// How long its reader has waited since it asked last.
     waited_ns: AtomicU64,
@@ -106,12 +106,9 @@ impl InTurn {
         }
         let step_ns = now_ns.saturating_sub(asked_ns);
         let is_own = asked_ns >= self.others_ns.load(Relaxed);
-        let pages = if is_own {
-            at.saturating_sub(at_before)
-        } else {
-            0
-        };
-        let is_long = step_ns >= LONG_NS && waited_ns >= step_ns - step_ns / 8;
+        let pages = at.saturating_sub(at_before);
+        let has_waited = waited_ns >= step_ns - step_ns / 8;
+        let is_long = is_own && step_ns >= LONG_NS && has_waited;
         let before_pages = self.before_pages.swap(pages, Relaxed);
         let before_ns = self.before_ns.swap(step_ns, Relaxed);
         let before_was_long = self.before_was_long.swap(is_long, Relaxed);

@@ -373,7 +373,7 @@ impl Stream {
     fn row_part(&self, need: &Need, moment: &Moment, learned: &Learned<'_>) -> Option<RowPart> {
         learned.rows.map_or(Some(RowPart::ENDLESS), |rows| {
             let grid = self.grid();
-            // Columns come one behind the other, and an arm comes to each of their elements anew: one request for them is all that there is.
+            // An arm comes to each element of a column anew: with those of the next band, columns are all that memory has space for.
             let requests = if moment.device.is_slow_to_access() {
                 1
             } else {
