@@ -404,6 +404,10 @@ static EXAMPLES: &[Examples] = &[
                 "ahead compare --workloads readers --sizes 128K,512K,2M,8M",
                 "which read_ahead_kb, and what a read waits and memory holds with it",
             ),
+            (
+                "ahead compare --odd-reads 0..50 --disks-by-chance 6 --policies adaptive",
+                "reads and disks that nobody chose",
+            ),
         ],
     ),
     of(
