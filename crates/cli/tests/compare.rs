@@ -287,6 +287,31 @@ fn everything_that_can_be_typed_is_listed() {
 /// Ctrl-C after the first runs; the same command then does the rest, and prints what a run without
 /// an interruption prints.
 #[test]
+fn workloads_by_seed_are_done_on_disks_by_chance_and_counted_by_kind() {
+    let place = Place::new();
+    let words = "compare --odd-reads 3..5 --disks-by-chance 4 --memory 64M --policies adaptive";
+    let output = place.output(&words.split(' ').collect::<Vec<_>>());
+    assert!(output.status.success(), "{}", stderr(&output));
+    let text = stdout(&output);
+    assert!(
+        text.contains("disk, 64 MiB") || text.contains("volume, 64 MiB"),
+        "{text}"
+    );
+    let places: Vec<_> = text
+        .lines()
+        .filter(|line| line.contains(" by-chance:seed="))
+        .collect();
+    assert_eq!(places.len(), 8, "{text}");
+    assert!(
+        places
+            .iter()
+            .any(|line| line.contains(" by-chance:seed=4003 64 MiB odd-reads:seed=4"))
+    );
+    let listed = stdout(&place.output(&["simulate", "--list"]));
+    assert!(listed.contains("by-chance:seed=N") && listed.contains("volume:FIGURE=N"));
+}
+
+#[test]
 fn an_interrupted_sweep_leaves_a_journal_and_goes_on_from_it() {
     let place = Place::new();
     let plan = PLAN.replace("[8]", "[8, 9, 10, 11, 12, 13, 14, 15, 16]");
