@@ -397,10 +397,6 @@ static EXAMPLES: &[Examples] = &[
                 "only adaptive against the best; can be resumed",
             ),
             (
-                "ahead compare --workloads backward --disks hdd,ssd --policies linux-2.6.18,adaptive",
-                "without a plan",
-            ),
-            (
                 "ahead compare --workloads readers --sizes 128K,512K,2M,8M",
                 "which read_ahead_kb, and what a read waits and memory holds with it",
             ),
