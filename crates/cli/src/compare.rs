@@ -68,7 +68,7 @@ pub fn compare(arguments: &Compare) -> Result<(), StudyError> {
     let by_seed: Vec<(u64, String)> = generated.chain(odd_reads).collect();
     let workloads_by_seed = by_seed.iter().map(|(_, workload)| workload.clone());
     words.workloads.extend(workloads_by_seed);
-    if arguments.disks_by_chance.is_some() && by_seed.is_empty() {
+    if arguments.disks_by_chance.is_some() && !is_by_seed(arguments) {
         let reason = "--disks-by-chance: there is no workload to make disks for; name some by --generated or --odd-reads";
         return Err(StudyError::Usage(reason.to_owned()));
     }

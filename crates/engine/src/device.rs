@@ -351,8 +351,8 @@ impl Device {
 
     /// A reader waited `waited_ns` inside its window, until `now`.
     pub fn on_late(&self, waited_ns: u64, now: Timestamp) {
-        self.throughput.on_wait(waited_ns, now);
-        self.in_turn.on_wait(waited_ns, now);
+        let waited_ns = self.throughput.on_wait(waited_ns, now);
+        self.in_turn.on_wait(waited_ns);
     }
 
     /// `pages` are asked for to [fill a file in](crate::filling), which is no stream's.

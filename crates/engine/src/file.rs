@@ -283,7 +283,7 @@ impl FileState {
                 asker: asker << 8 | outcome.stream.map_or(0, |stream| stream.place.into()),
                 is_first: outcome.decision.reason == Reason::StreamBegan,
                 pages: outcome.decision.prefetch.pages(),
-                place: outcome.decision.prefetch.in_turn(),
+                place: outcome.decision.prefetch.one_range(),
                 at: access.start,
                 unread: group.budget.unread(),
                 is_shared,

@@ -49,12 +49,16 @@ pub(crate) struct Found {
 impl Measured {
     /// `pages` were delivered in `time_ns` by requests of `request`; `None` if no time passed.
     pub(crate) fn of(request: PageCount, pages: u64, time_ns: u64) -> Option<Self> {
-        let bytes = u128::from(pages) * u128::from(PAGE_BYTES) * 1_000_000_000;
-        let rate = bytes.checked_div(u128::from(time_ns))?;
         Some(Self {
             request,
-            bytes_per_second: u64::try_from(rate).unwrap_or(u64::MAX),
+            bytes_per_second: rate(pages, time_ns)?,
         })
+    }
+
+    /// Whether the `pages` in front of readers keep a device at work for so long that it is the transfer that they wait for, where an access takes
+    /// `access_ns`.
+    pub(crate) fn is_transfer(self, pages: PageCount, access_ns: u64) -> bool {
+        self.time_ns(pages) >= access_ns.saturating_mul(ACCESSES_QUEUED.get())
     }
 
     /// Time of one request.
@@ -70,6 +74,13 @@ impl Measured {
         };
         device.transfer_ns(pages)
     }
+}
+
+/// Bytes a second of `pages` in `time_ns`; `None` if no time passed.
+pub(crate) fn rate(pages: u64, time_ns: u64) -> Option<u64> {
+    let bytes = u128::from(pages) * u128::from(PAGE_BYTES) * 1_000_000_000;
+    let rate = bytes.checked_div(u128::from(time_ns))?;
+    Some(u64::try_from(rate).unwrap_or(u64::MAX))
 }
 
 /// One measurement that goes on. All zero: none does.
@@ -101,10 +112,11 @@ impl Throughput {
         }
     }
 
-    /// A reader waited `waited_ns` inside its window, until `now`.
-    pub(crate) fn on_wait(&self, waited_ns: u64, now: Timestamp) {
+    /// A reader waited `waited_ns` inside its window, until `now`. The part of that in which no other did.
+    pub(crate) fn on_wait(&self, waited_ns: u64, now: Timestamp) -> u64 {
         let waited_ns = self.waited.on_wait(waited_ns, now);
         self.waited_ns.fetch_add(waited_ns, Relaxed);
+        waited_ns
     }
 
     /// `pages` are asked for at `now`, while `unread` were asked for and not read yet. What was found,
@@ -136,10 +148,9 @@ impl Throughput {
         }
         let request = PageCount::new(read / u64::from(requests));
         let measured = Measured::of(request, read, elapsed_ns)?;
-        let queued_ns = measured.time_ns(unread);
         Some(Found {
             measured,
-            is_transfer: queued_ns >= device.access_ns.saturating_mul(ACCESSES_QUEUED.get()),
+            is_transfer: measured.is_transfer(unread, device.access_ns),
         })
     }
 }

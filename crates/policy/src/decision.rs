@@ -44,7 +44,7 @@ impl Prefetch {
 
     /// The range, if it is one; empty if it is several or none.
     #[must_use]
-    pub fn in_turn(&self) -> PageRange {
+    pub fn one_range(&self) -> PageRange {
         if self.count == 1 {
             self.first.pages()
         } else {

@@ -3,15 +3,8 @@
 mod support;
 
 use ahead_disk_model::{DiskModel, VolumeModel};
-use ahead_workload::odd;
 
-use support::{MEMORY_MIB, disk_called, of_kernel};
-
-/// The odd reads of `seed` take at most so many hundredths of the kernel's time under `policy`.
-fn assert_hundredths(seed: u64, disk: &DiskModel, policy: &str, most: u64) {
-    let hundredths = of_kernel(disk, MEMORY_MIB, policy, &odd(seed).job(seed));
-    assert!(hundredths <= most, "{seed} on {disk:?}: {hundredths} %");
-}
+use support::{assert_odd_at_most, disk_called};
 
 /// Each `(seed, latency_us, requests_per_s, megabytes_per_s, most)`.
 fn assert_on_volumes(places: &[(u64, u64, u64, u64, u64)]) {
@@ -21,7 +14,7 @@ fn assert_on_volumes(places: &[(u64, u64, u64, u64, u64)]) {
             requests_per_s: *requests_per_s,
             bytes_per_s: megabytes_per_s * 1_000_000,
         });
-        assert_hundredths(*seed, &disk, "adaptive", *most);
+        assert_odd_at_most(*seed, &disk, "adaptive", *most);
     }
 }
 
@@ -56,6 +49,6 @@ fn accesses_of_one_to_two_milliseconds_are_learned_from_some_in_a_row() {
 fn strides_under_an_arm_that_says_it_has_none_are_left_alone() {
     let disk = disk_called("hdd");
     for seed in [3003, 3073, 3084] {
-        assert_hundredths(seed, &disk, "adaptive:misled=1", 102);
+        assert_odd_at_most(seed, &disk, "adaptive:misled=1", 102);
     }
 }

@@ -3,16 +3,14 @@
 mod support;
 
 use ahead_disk_model::DiskModel;
-use ahead_workload::odd;
 
-use support::{MEMORY_MIB, of_kernel};
+use support::assert_odd_at_most;
 
 /// The odd reads of each seed on a disk take at most so many hundredths of the kernel's time.
 fn assert_on(places: &[(u64, &str, u64)]) {
     for (seed, disk, most) in places {
         let model = DiskModel::typed(disk).expect(disk);
-        let hundredths = of_kernel(&model, MEMORY_MIB, "adaptive", &odd(*seed).job(*seed));
-        assert!(hundredths <= *most, "{seed} on {disk}: {hundredths} %");
+        assert_odd_at_most(*seed, &model, "adaptive", *most);
     }
 }
 

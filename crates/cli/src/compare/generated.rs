@@ -61,10 +61,13 @@ fn distributions(groups: &[CellGroup<'_>]) -> Table {
 
 /// A row for each of those that chance made would be a row for each place.
 fn disk_or_kind(disk: &str) -> String {
-    match DiskModel::typed(disk) {
-        Ok(model) if DiskModel::is_typed_by_chance(disk) => model.kind().to_owned(),
-        _ => disk.to_owned(),
-    }
+    by_chance(disk).map_or_else(|| disk.to_owned(), |model| model.kind().to_owned())
+}
+
+/// The disk, if chance made it.
+fn by_chance(disk: &str) -> Option<DiskModel> {
+    let is_by_chance = DiskModel::is_typed_by_chance(disk);
+    is_by_chance.then(|| DiskModel::typed(disk).ok())?
 }
 
 /// What anybody else's choice does in the same places, relative to the kernel as it comes: how much of a
@@ -119,8 +122,7 @@ fn worst(groups: &[CellGroup<'_>]) -> String {
             cell.memory_mib,
             cell.workload
         );
-        let is_by_chance = DiskModel::is_typed_by_chance(&cell.disk);
-        if let (true, Ok(disk)) = (is_by_chance, DiskModel::typed(&cell.disk)) {
+        if let Some(disk) = by_chance(&cell.disk) {
             text += &format!("    {}\n", typed::described(&disk));
         }
         let described = match typed::workload(&cell.workload) {

@@ -16,9 +16,6 @@ const SLOW: u64 = PAGE_BYTES * 1_000_000_000 / SLOW_PAGE_NS;
 /// A reader that comes on so many times as fast as was believed refutes it. Less may be a window that came while it paused, and the next one.
 const REFUTING: u64 = 4;
 
-/// Access times for which what was asked for has to keep the device busy.
-const ACCESSES_BUSY: u64 = 4;
-
 impl Device {
     /// A stream asks for pages.
     pub fn on_ask(&self, ask: &Ask) {
@@ -77,7 +74,7 @@ impl Device {
             MEASURED if known.bytes_per_second == guess => GUESSED,
             how => how,
         };
-        let rate = pace.bytes_per_second;
+        let rate = pace.measured.bytes_per_second;
         let is_refuted = rate >= SLOW && rate / REFUTING >= known.bytes_per_second;
         if is_refuted && matches!(how, SEEN_SLOW | MEASURED) {
             self.bytes_per_second.store(guess, Relaxed);
@@ -90,13 +87,11 @@ impl Device {
         };
         // What is requested late leaves the device without work, and what took longer than was believed may have been an access.
         let access_ns = (self.lateness.seen(known).access_ns).max(self.slower_ns.load(Relaxed));
-        let seen = DeviceEstimate {
-            bytes_per_second: rate,
-            ..known
-        };
         let in_front = ask.place.start.get().saturating_sub(ask.at.get());
-        let transfer_ns = seen.transfer_ns(PageCount::new(in_front));
-        let is_transfer = pace.is_long && transfer_ns >= access_ns.saturating_mul(ACCESSES_BUSY);
+        let is_transfer = pace.is_long
+            && pace
+                .measured
+                .is_transfer(PageCount::new(in_front), access_ns);
         if is_news && is_transfer {
             self.bytes_per_second.store(rate, Relaxed);
             self.bandwidth_is.store(SEEN_SLOW, Relaxed);

@@ -10,11 +10,8 @@
 
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
-use ahead_units::Timestamp;
-
 use super::ask::Ask;
 use crate::throughput::Measured;
-use crate::waiting::WaitedOnce;
 
 /// From one request to the next: twice as long as volumes far away take to answer. Shorter, and the first windows of a stream there, each of
 /// which is waited for until it has come all the way, are a slow transfer.
@@ -36,7 +33,6 @@ pub(super) struct InTurn {
     others_ns: AtomicU64,
     /// How long its reader has waited since it asked last.
     waited_ns: AtomicU64,
-    waited: WaitedOnce,
     /// The step between the two requests before.
     before_pages: AtomicU64,
     before_ns: AtomicU64,
@@ -48,7 +44,7 @@ pub(super) struct InTurn {
 /// How fast a reader came on between three requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Pace {
-    pub(super) bytes_per_second: u64,
+    pub(super) measured: Measured,
     /// Both steps took long, and nearly all of that was waiting.
     pub(super) is_long: bool,
 }
@@ -63,7 +59,6 @@ impl InTurn {
             at: AtomicU64::new(0),
             others_ns: AtomicU64::new(0),
             waited_ns: AtomicU64::new(0),
-            waited: WaitedOnce::new(),
             before_pages: AtomicU64::new(0),
             before_ns: AtomicU64::new(0),
             before_was_long: AtomicBool::new(false),
@@ -76,9 +71,8 @@ impl InTurn {
         self.is_over.store(true, Relaxed);
     }
 
-    /// A reader waited `waited_ns` inside its window, until `now`.
-    pub(super) fn on_wait(&self, waited_ns: u64, now: Timestamp) {
-        let waited_ns = self.waited.on_wait(waited_ns, now);
+    /// Readers waited `waited_ns` inside their windows, those who waited together counted once.
+    pub(super) fn on_wait(&self, waited_ns: u64) {
         self.waited_ns.fetch_add(waited_ns, Relaxed);
     }
 
@@ -117,7 +111,7 @@ impl InTurn {
         }
         let measured = Measured::of(ask.pages, pages + before_pages, step_ns + before_ns)?;
         Some(Pace {
-            bytes_per_second: measured.bytes_per_second,
+            measured,
             is_long: is_long && before_was_long,
         })
     }

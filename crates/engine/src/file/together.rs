@@ -12,6 +12,7 @@ use ahead_units::{PageCount, PageRange, Timestamp};
 
 use super::around::Around;
 use crate::device::{ACCESS_NS_MAX, FASTEST_ARM_MB};
+use crate::throughput::rate;
 
 /// Fewest and most elements that are looked at. Fewer, and one that an arm finds on its way decides.
 const ELEMENTS: (u32, u32) = (3, 16);
@@ -217,9 +218,8 @@ impl Together {
         }
         let pages = PageCount::new(self.pages.into());
         let time_ns = self.until.since(self.from).max(self.alone_ns).max(1);
-        let bytes = pages.bytes().get().saturating_mul(1_000_000_000);
         let seen = DeviceEstimate {
-            bytes_per_second: bytes / time_ns,
+            bytes_per_second: rate(pages.get(), time_ns).unwrap_or_default(),
             ..DeviceEstimate::FLASH
         };
         let element = PageCount::new(pages.get() / u64::from(self.elements));

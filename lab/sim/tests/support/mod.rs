@@ -9,6 +9,7 @@ use ahead_sim::world::Machine;
 use ahead_trace::{Access, FileNames, InMemory};
 use ahead_units::PageCount;
 use ahead_workload::Job;
+use ahead_workload::odd;
 use ahead_workload::trace::{self, Timing};
 
 pub(crate) const DISKS: [&str; 5] = ["hdd", "ssd", "nvme", "cloud", "array"];
@@ -69,4 +70,10 @@ pub(crate) fn assert_at_most(what: &str, job: &Job, bounds: &[(&str, u64)]) {
         let took = of_kernel(&disk_called(disk), MEMORY_MIB, "adaptive", job);
         assert!(took <= *most, "{what} on {disk}: {took} %");
     }
+}
+
+/// The odd reads of `seed` take at most so many hundredths of the kernel's time under `policy`.
+pub(crate) fn assert_odd_at_most(seed: u64, disk: &DiskModel, policy: &str, most: u64) {
+    let took = of_kernel(disk, MEMORY_MIB, policy, &odd(seed).job(seed));
+    assert!(took <= most, "{seed} on {disk:?}: {took} %");
 }
