@@ -2,23 +2,13 @@
 
 mod support;
 
-use ahead_disk_model::DiskModel;
-
-use support::assert_odd_at_most;
-
-/// The odd reads of each seed on a disk take at most so many hundredths of the kernel's time.
-fn assert_on(places: &[(u64, &str, u64)]) {
-    for (seed, disk, most) in places {
-        let model = DiskModel::typed(disk).expect(disk);
-        assert_odd_at_most(*seed, &model, "adaptive", *most);
-    }
-}
+use support::assert_odd_on;
 
 /// Every other 120 KB of a file. 1.92, 1.86, 1.81 and 1.91 of the kernel's time: waits for the transfer of 128 KiB were taken for those of an
 /// arm, of which less than is expected is not believed.
 #[test]
 fn what_lies_between_reads_is_left_out_where_the_transfer_is_slow() {
-    assert_on(&[
+    assert_odd_on(&[
         (
             6025,
             "volume:latency-us=300,requests-per-s=10000,bytes-per-s=10000000",
@@ -50,7 +40,7 @@ fn an_arm_that_delivers_less_than_is_expected_is_believed_when_a_stream_reads_on
             "arm:media-bytes-per-s={mb}000000,seek-us-min={least},seek-us-max={most},rotation-rpm={rpm}"
         )
     };
-    assert_on(&[
+    assert_odd_on(&[
         (6211, &arm(53, 885, 14_236 + 885, 7200), 110),
         (6648, &arm(48, 2714, 2714 + 9224, 10_000), 105),
         (6217, &arm(33, 985, 985 + 3759, 15_000), 109),
@@ -60,7 +50,7 @@ fn an_arm_that_delivers_less_than_is_expected_is_believed_when_a_stream_reads_on
 /// A volume that takes 4.7 ms and delivers 45 MB/s, and one of 3.3 ms and 117 MB/s: strides and runs of those are not taken for slow.
 #[test]
 fn a_volume_that_is_far_away_is_not_slow() {
-    assert_on(&[
+    assert_odd_on(&[
         (
             6621,
             "volume:latency-us=4747,requests-per-s=130451,bytes-per-s=45000000",

@@ -39,6 +39,11 @@ impl BrokenStrides {
         }
     }
 
+    /// Whether the next one has to show more than others, as some broke.
+    pub(super) fn are_some(self) -> bool {
+        self.0 > 0
+    }
+
     /// Elements that have to come as expected before more of them are asked for.
     pub(super) fn elements_needed(self) -> u8 {
         needed(self.0)

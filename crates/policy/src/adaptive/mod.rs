@@ -16,7 +16,8 @@
 //! `observer`. Strides that break while their elements are on their way (`broken_strides`) make the
 //! next ones last longer before they ask; how much three elements say depends on the device (`seen_stride`), and a round over
 //! evenly spaced streams looks like a stride (`rounds`), unless it has more elements than there can be streams. A run whose reads are elements of
-//! two to four strides in turn, as the fields of a record are, becomes those; a stride inside of what a run reads is a part of that.
+//! two to four strides in turn, as the fields of a record are, becomes those; a stride inside of what a run reads is a part of that. A stride of
+//! short steps whose elements take longer than all that lies between, as each is a request, is read through (`read_through`), and timed.
 //!
 //! **Requests and windows.** A stream that is trusted asks for a `request`, and for the next one
 //! when the reader reaches the first page of the newest (the marker). Requests double from
@@ -47,7 +48,8 @@
 //! pages of it, or one less when it was prefetched itself. A file in debt gets nothing. With the
 //! default of 2, a reader of every second page pays for the holes between them; at 1 holes cannot
 //! be paid for, and sparse streams are left to the kernel. A forward run that was asked for up to its reader
-//! reads on through growing holes as far as the kernel would by itself, up to four times the rate: those are no debt.
+//! reads on through growing holes as far as the kernel would by itself, up to four times the rate: those are no debt. Neither are short holes
+//! behind a stride that broke while its elements were on their way, up to twice the rate, and those of a stride that is read through.
 //!
 //! **Random costs nothing.** Accesses without a stream ask for nothing; while no access waits for
 //! the device only eight accesses of 256 are looked at closely.
@@ -64,6 +66,7 @@ pub(crate) mod matching;
 pub(crate) mod moment;
 pub(crate) mod observer;
 pub(crate) mod pace;
+mod read_through;
 pub(crate) mod recent;
 pub(crate) mod request;
 pub(crate) mod rounds;

@@ -22,7 +22,7 @@ steering! {
 
 /// Nanoseconds in a unit of [`Pace`], as a power of two. 32 bits of them are 73 minutes; a stream
 /// that rests for longer has a wrong pace once, which halves one request.
-const UNIT_BITS: u32 = 10;
+pub(super) const UNIT_BITS: u32 = 10;
 
 /// Where and when a stream asked last, or a stride is timed from; all of it wraps. All zero: neither.
 #[derive(Clone, Copy, Debug, Default)]
@@ -63,12 +63,7 @@ impl Pace {
 
     /// Time since then; 0 where that is too short to be measured, and where the clock went back.
     pub(super) fn time_since_ns(self, now: Timestamp) -> u64 {
-        let time = units(now).wrapping_sub(self.moment);
-        if time < 1 << 31 {
-            u64::from(time) << UNIT_BITS
-        } else {
-            0
-        }
+        time_since_ns(self.moment, now)
     }
 
     /// The rate since then; `None` when nothing was measured, and when the clock stood still or went back.
@@ -85,8 +80,18 @@ impl Pace {
 
 /// A moment in units, wrapping.
 #[expect(clippy::cast_possible_truncation, reason = "it wraps")]
-const fn units(now: Timestamp) -> u32 {
+pub(super) const fn units(now: Timestamp) -> u32 {
     (now.get() >> UNIT_BITS) as u32
+}
+
+/// Time since a moment in [units]; 0 where that is too short to be measured, and where the clock went back.
+pub(super) fn time_since_ns(moment: u32, now: Timestamp) -> u64 {
+    let time = units(now).wrapping_sub(moment);
+    if time < 1 << 31 {
+        u64::from(time) << UNIT_BITS
+    } else {
+        0
+    }
 }
 
 impl Rate {
@@ -97,6 +102,12 @@ impl Rate {
         let transfer_ns = device.transfer_ns(PageCount::new(u64::from(self.pages)));
         let (parts, of) = if has_arm_alone { (5, 9) } else { (3, 4) };
         transfer_ns.saturating_mul(of) >= self.time_ns.saturating_mul(parts)
+    }
+
+    /// Time for each of so many pages, and how many of them were read.
+    pub(super) fn of_each(self, pages: u64) -> (u64, u64) {
+        let count = u64::from(self.pages) / pages.max(1);
+        (self.time_ns / count.max(1), count)
     }
 
     /// Pages of one request that this reader can use: what it consumes in some access times.

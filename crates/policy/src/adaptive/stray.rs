@@ -4,6 +4,8 @@
 //! Some in a row, each beginning where the last one ended, are the reader itself, which has left
 //! something out.
 
+use super::window::place32;
+
 /// Accesses in a row inside a window, far ahead of its reader, that are the reader itself. Fewer, and
 /// a look at the pages of a tree ends its scan; more, and what follows a gap inside the window is
 /// late.
@@ -12,8 +14,8 @@ const STRAYS_MAX: u8 = 4;
 /// The newest strays of a file that follow each other. All zero: none.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Stray {
-    /// Where the next one would begin, in reading order.
-    next: u64,
+    /// Where the next one would begin, in reading order, wrapping.
+    next: u32,
     /// The file's access count of the newest.
     tick: u32,
     /// Pages of all of them.
@@ -29,7 +31,7 @@ impl Stray {
     /// `place`. Returns the pages of all that follow each other once they are the reader itself.
     pub(super) fn on_read(&mut self, place: u8, tick: u32, start: u64, end: u64) -> Option<u64> {
         let follows =
-            self.place == place && self.tick.wrapping_add(1) == tick && self.next == start;
+            self.place == place && self.tick.wrapping_add(1) == tick && self.next == place32(start);
         let (pages, count) = if follows {
             (self.pages, self.count)
         } else {
@@ -37,7 +39,7 @@ impl Stray {
         };
         let length = u32::try_from(end.saturating_sub(start)).unwrap_or(u32::MAX);
         *self = Self {
-            next: end,
+            next: place32(end),
             tick,
             pages: pages.saturating_add(length),
             count: count.saturating_add(1),

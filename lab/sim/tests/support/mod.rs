@@ -77,3 +77,11 @@ pub(crate) fn assert_odd_at_most(seed: u64, disk: &DiskModel, policy: &str, most
     let took = of_kernel(disk, MEMORY_MIB, policy, &odd(seed).job(seed));
     assert!(took <= most, "{seed} on {disk:?}: {took} %");
 }
+
+/// The odd reads of each seed on a disk, as [`DiskModel::typed`] reads it, take at most so many hundredths of the kernel's time.
+pub(crate) fn assert_odd_on(places: &[(u64, &str, u64)]) {
+    for (seed, disk, most) in places {
+        let model = DiskModel::typed(disk).expect(disk);
+        assert_odd_at_most(*seed, &model, "adaptive", *most);
+    }
+}

@@ -12,6 +12,7 @@ mod rows;
 pub(crate) mod scan;
 mod state;
 mod strides;
+mod through;
 
 pub use self::state::FileStreams;
 
@@ -24,9 +25,11 @@ use super::id::place8;
 use super::matching::{self, Match};
 use super::moment::Moment;
 use super::observer::{Observer, Report, report};
+use super::read_through::ReadOn;
 use super::rows::{ELEMENTS_SEEN, NewRow, Rows};
 use super::shape::fit::Fit;
 use super::shape::grid::Grid;
+use super::shape::regular::REGULAR_STEPS;
 use super::stream::Stream;
 use super::stream::asking::Learned;
 use super::stream::moving::Seen;
@@ -400,6 +403,9 @@ impl FileStreams {
             return Outcome::of(decision, stream.id(place), came.covered);
         }
         let stream = &mut streams[usize::from(place)];
+        if came.covered {
+            self.read_through_if_slow(stream, place, arrival);
+        }
         let outcome = self.ask(stream, place, access, arrival.now, arrival.moment, came);
         if outcome.decision.prefetch.count > 0 {
             self.end_strides_inside(streams, place, arrival.observer);
@@ -447,7 +453,11 @@ impl FileStreams {
             .flatten();
         // From there on was read before: nothing is asked for.
         let is_long_passed = stream.has_passed_long(access);
-        let is_read_on = came.hole > 0 && stream.reads_on(came.hole, moment);
+        let how = self.reads_on(came.hole, moment);
+        let is_read_on = came.hole > 0 && stream.reads_on(came.hole, moment, how);
+        if is_read_on && !moment.contested {
+            self.on_read_through(stream, place, now);
+        }
         let has_others = |grid: &Grid| self.recent.in_turn(access, grid).next().is_some();
         let takes_turns = may_take_turns && stride.as_ref().is_some_and(has_others);
         let seen = Seen {
@@ -455,6 +465,11 @@ impl FileStreams {
             stride: stride.filter(|_| goes_by_bytes || takes_turns),
             waits: self.has_waited_lately(),
             is_read_on,
+            steps_needed: match how {
+                _ if !is_read_on => Some(REGULAR_STEPS.get()),
+                ReadOn::Forward => Some(self.recent.broken_strides.elements_needed()),
+                ReadOn::Any | ReadOn::None => None,
+            },
         };
         if stream.is_longer_than_asked(access) {
             self.recent.remember(access);
@@ -563,8 +578,11 @@ impl FileStreams {
             1 => Some(Reason::LeftToKernel),
             _ if !stream.is_trusted(needed) => Some(Reason::NoPattern),
             _ if self.debt.is_at_limit() => Some(Reason::HitRateLimit),
-            _ if stream.is_left_to_kernel(hole, moment) => Some(Reason::LeftToKernel),
-            _ => None,
+            _ => {
+                let hole = stream.expected_hole(hole);
+                let how = self.reads_on(hole, moment);
+                (stream.is_left_to_kernel(hole, moment, how)).then_some(Reason::LeftToKernel)
+            }
         }
     }
 }

@@ -7,6 +7,7 @@ use crate::adaptive::hit_rate::Debt;
 use crate::adaptive::matching;
 use crate::adaptive::moment::Moment;
 use crate::adaptive::observer::{Observer, Report, report};
+use crate::adaptive::read_through::ReadThrough;
 use crate::adaptive::recent::Recent;
 use crate::adaptive::rounds::Rounds;
 use crate::adaptive::runs::RunLengths;
@@ -54,6 +55,8 @@ pub struct FileStreams {
     pub(super) stray: Stray,
     /// What no stream explained.
     pub(super) recent: Recent,
+    /// Whether strides are read through.
+    pub(super) through: ReadThrough,
 }
 
 impl FileStreams {

@@ -4,6 +4,7 @@
 //! Any other period goes by bytes, because counted in pages its steps would differ; so does one that [drifts](super::drift).
 
 use super::candidate::YOUNG_GAP_PAGES;
+use super::sparse::Density;
 use crate::adaptive::access::Access;
 use crate::adaptive::direction::Direction;
 use crate::adaptive::window::Window;
@@ -206,8 +207,15 @@ impl Grid {
     }
 
     /// Pages that every element touches.
-    pub(super) fn pages_min(&self) -> u64 {
+    pub(in crate::adaptive) fn pages_min(&self) -> u64 {
         self.length.div_ceil(PAGE_BYTES).max(1)
+    }
+
+    /// How much of all that its elements span they are.
+    pub(in crate::adaptive) fn density(&self) -> Density {
+        let mut density = Density::default();
+        density.count(self.pages_min(), self.period.div_ceil(PAGE_BYTES));
+        density
     }
 
     /// Pages that are asked for with every element.

@@ -2,11 +2,12 @@
 //!
 //! A sparse run moves like any [run](super::run); its window includes the holes. Whether that pays
 //! is decided here: the hit rate has to allow it, and a hole has to cost less than a request of
-//! its own. Otherwise it is left to the kernel, which reads through the holes; but for a run that was asked for up to its reader, as
-//! the kernel has lost it there.
+//! its own. Otherwise it is left to the kernel, which reads through the holes; but for a run that was asked for up to its reader, or where a stride
+//! broke with elements on their way, as the kernel has lost it there, and where that is [faster](crate::adaptive::read_through).
 
 use crate::adaptive::moment::Moment;
 use crate::steering::steering;
+use crate::stock::KERNEL_PAGES;
 
 steering! {
     /// Halve the density counters beyond this, so that they describe the recent past. Lower, and one
@@ -26,10 +27,20 @@ steering! {
 /// while the kernel reads some of it by itself; 4, and records with small gaps are read one after the other.
 const HOLE_PARTS: u64 = 2;
 
-/// A run that was asked for up to here reads on through so many times the pages that the hit rate allows, where the kernel would read through all.
+/// A run that was asked for up to here, or that is read through as that is faster, reads on through so many times the pages that the hit rate
+/// allows, where the kernel would read through all.
 /// Once, and it is left in the middle of what the kernel would have read; without end, and a dense run after which one page of each window is
 /// read brings in all of them.
 const READ_ON_TIMES: u64 = 4;
+
+/// Behind a stride that broke the same of so many times. Once, and steps of nine pages that change are left in the middle; four times, and records
+/// of one page that are left out by chance take four times the bytes.
+const READ_THROUGH_TIMES: u64 = 2;
+
+/// Holes that the kernel's window reaches over, at least, where it goes on through them for sure: of each of its windows the reader has to hit the
+/// mark. Two, and a stripe of eight disks takes half as long again for elements that its arms pass by; four, and steps of nine pages that change
+/// take flash 3.6 times the kernel's time.
+const HOLES_IN_WINDOW: u64 = 3;
 
 /// Pages read, and pages passed over or read, recently.
 #[derive(Clone, Copy, Debug, Default)]
@@ -60,6 +71,11 @@ impl Density {
     /// Whether so little is left out that a run may read on through its holes, where the kernel would: [`READ_ON_TIMES`] what the rate allows.
     pub(in crate::adaptive) fn is_read_on(self, moment: &Moment) -> bool {
         self.is_read_one_of(u64::from(moment.knobs.readahead_hit_rate) * READ_ON_TIMES)
+    }
+
+    /// Whether no more is left out than twice what the rate allows.
+    pub(in crate::adaptive) fn is_read_through(self, moment: &Moment) -> bool {
+        self.is_read_one_of(u64::from(moment.knobs.readahead_hit_rate) * READ_THROUGH_TIMES)
     }
 
     /// Whether anything is left out that was not read since, as far as is known: pages that two reads share count twice.
@@ -115,6 +131,14 @@ pub(in crate::adaptive) fn worth_reading(moment: &Moment) -> u64 {
 pub(in crate::adaptive) fn is_read_by_kernel(hole: u64, moment: &Moment) -> bool {
     let is_allowed = moment.knobs.readahead_hit_rate > 1;
     is_allowed && hole < moment.kernel_window.get() && hole <= passed_by(moment)
+}
+
+/// Whether a hole of so many pages is one of several that the kernel's window would reach over, and costs less than half a request of its own.
+pub(in crate::adaptive) fn is_short(hole: u64, moment: &Moment) -> bool {
+    let holes = hole.saturating_mul(HOLES_IN_WINDOW);
+    holes <= moment.kernel_window.get().min(KERNEL_PAGES)
+        && is_read_by_kernel(hole, moment)
+        && is_worth_reading(hole, moment)
 }
 
 /// Pages that pass by while a request of its own is answered.

@@ -390,7 +390,7 @@ pub(in crate::adaptive) fn is_left_to_program(grid: &Grid, moment: &Moment) -> b
 
 /// Whether the holes cost less than half a request each, and are not more than is allowed to be read in vain. Under an arm
 /// they pass by, read or not.
-fn is_read_through(grid: &Grid, moment: &Moment) -> bool {
+pub(in crate::adaptive) fn is_read_through(grid: &Grid, moment: &Moment) -> bool {
     if moment.device.is_positioned_for() {
         return false;
     }

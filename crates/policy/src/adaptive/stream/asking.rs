@@ -9,6 +9,7 @@ use crate::adaptive::access::Access;
 use crate::adaptive::direction::Direction;
 use crate::adaptive::moment::Moment;
 use crate::adaptive::pace::{Pace, Rate};
+use crate::adaptive::read_through;
 use crate::adaptive::request::{self, Need};
 use crate::adaptive::rows::{Begins, RowPart, Rows};
 use crate::adaptive::runs::{Rest, RunLengths};
@@ -18,7 +19,7 @@ use crate::adaptive::window::{pages16, pages32, place32};
 use crate::decision::Prefetch;
 use crate::reason::Reason;
 use crate::steering::steering;
-use ahead_units::{PageRange, Timestamp};
+use ahead_units::{PAGE_BYTES, PageCount, PageRange, Timestamp};
 
 steering! {
     /// Least next request after pages were evicted. Smaller, and a stream in short memory asks for
@@ -414,6 +415,36 @@ impl Stream {
         is_known.then(|| self.pace.rate(self.pages_before(), now))?
     }
 
+    /// Time for each element of this stride, if its reader waits for them, more than for all up to the next one to be transferred. Not where arms
+    /// pass by, which takes them that time anyway.
+    pub(in crate::adaptive) fn slower_than_all_ns(
+        &self,
+        now: Timestamp,
+        moment: &Moment,
+    ) -> Option<u64> {
+        let waits = self.served.is_boosted() && self.served.has_waited();
+        let is_alone = !moment.contested && !moment.is_left_alone && !moment.strides_are_left_alone;
+        let device = &moment.device;
+        if self.shape != Shape::Strided || !waits || !is_alone || device.is_slow_to_access() {
+            return None;
+        }
+        let grid = self.grid();
+        let (read, period) = (grid.pages_min(), grid.period.div_ceil(PAGE_BYTES));
+        let hole = period.saturating_sub(read);
+        let may_read_on = grid.density().is_read_on(moment) && sparse::is_short(hole, moment);
+        if hole == 0 || !may_read_on || strided::is_read_through(&grid, moment) {
+            return None;
+        }
+        let (element_ns, elements) = self.rate(now)?.of_each(read);
+        // What pauses looks as if it waited: each of them alone would take no longer than this.
+        let alone_ns = device.access_ns + device.transfer_ns(PageCount::new(read));
+        let element_ns = element_ns.min(alone_ns);
+        let all_ns = device.transfer_ns(PageCount::new(period));
+        let is_slower = elements >= read_through::ELEMENTS_WAITED
+            && element_ns > all_ns.saturating_mul(read_through::SLOWER_TIMES);
+        is_slower.then_some(element_ns)
+    }
+
     /// Pages that the stream has read up to here, counted from anywhere: a distance of two places is what was read
     /// in between. Holes between elements are no part of it.
     fn pages_before(&self) -> u64 {
@@ -479,6 +510,12 @@ impl Stream {
     fn begin_requests(&mut self) {
         self.request = 0;
         self.pace = Pace::default();
+    }
+
+    /// As if nothing was asked for yet.
+    pub(in crate::adaptive) fn begin_small(&mut self) {
+        self.begin_requests();
+        self.window.forget();
     }
 
     /// What was asked for is gone, or never came: the window ends where the reader is.

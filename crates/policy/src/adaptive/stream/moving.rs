@@ -42,8 +42,10 @@ pub(in crate::adaptive) struct Seen {
     pub(in crate::adaptive) takes_turns: bool,
     /// Some of the last reads waited.
     pub(in crate::adaptive) waits: bool,
-    /// The run reads on through the hole before the access, however regular that is.
+    /// The run reads on through the hole before the access.
     pub(in crate::adaptive) is_read_on: bool,
+    /// Steps that have to be equal, one after the other, until they are a stride. `None`: the run reads on, however regular it is.
+    pub(in crate::adaptive) steps_needed: Option<u8>,
 }
 
 impl Stream {
@@ -204,7 +206,7 @@ impl Stream {
         let stride = (seen.stride).filter(|stride| self.is_of_stride(stride, step));
         if is_turn {
             // Counted.
-        } else if seen.is_read_on || self.comes_back() {
+        } else if seen.steps_needed.is_none() || self.comes_back() {
             if has_hole && step.abs_diff(regular::pages_of(self.window.step)) <= 1 {
                 // Until it has not come back for many of these.
                 self.disorder.on_order();
@@ -236,7 +238,8 @@ impl Stream {
         // Where hardly anything is left out it goes on as it is.
         let step = u64::from(regular::pages_of(self.window.step));
         let has_holes = sparse::has_holes(length.into(), step);
-        let is_regular = self.regular >= REGULAR_STEPS.get() && has_holes;
+        let has_shown = |needed: u8| self.regular >= needed;
+        let is_regular = seen.steps_needed.is_some_and(has_shown) && has_holes;
         let by_pages = || regular::grid(self.window.step, self.direction, access);
         let grid = is_regular.then(|| stride.or_else(by_pages));
         if let Some(grid) = grid.flatten() {
@@ -311,12 +314,27 @@ impl Stream {
             return moved;
         }
         // The newest step broke the rule, but stayed close.
+        self.leave_stride(access, report);
+        moved
+    }
+
+    /// This stride is a run with holes from now on, of which `access` is the newest.
+    pub(in crate::adaptive) fn become_run_of_stride<O: Observer>(
+        &mut self,
+        access: &Access,
+        report: &mut Report<'_, O>,
+    ) {
+        self.density = self.grid().density();
+        self.leave_stride(access, report);
+    }
+
+    /// This is a stride no longer, but a run that begins with `access`.
+    fn leave_stride<O: Observer>(&mut self, access: &Access, report: &mut Report<'_, O>) {
         (self.regular, self.window.step) = (0, 0);
         let span = self.span(access);
         self.window.next = span.end;
         self.began = place32(span.start);
         self.window.forget();
         self.become_kind_of_run(report);
-        moved
     }
 }

@@ -5,6 +5,7 @@ use crate::adaptive::access::Access;
 use crate::adaptive::direction::Direction;
 use crate::adaptive::matching::STREAMS_MANY;
 use crate::adaptive::moment::Moment;
+use crate::adaptive::read_through::ReadOn;
 use crate::adaptive::rows::{ELEMENTS_SEEN, NewRow};
 use crate::adaptive::shape::Shape;
 use crate::adaptive::shape::fit::Fit;
@@ -67,18 +68,22 @@ impl Stream {
         }
     }
 
-    /// Whether this is a run with holes, and reading through them does not pay, behind one of so many pages.
-    pub(in crate::adaptive) fn is_left_to_kernel(&self, newest: u64, moment: &Moment) -> bool {
-        let hole = self.expected_hole(newest);
+    /// Whether this is a run with holes, and reading through them does not pay, before which it leaves out so many pages, as [expected](Self::expected_hole).
+    pub(in crate::adaptive) fn is_left_to_kernel(
+        &self,
+        hole: u64,
+        moment: &Moment,
+        how: ReadOn,
+    ) -> bool {
         self.shape != Shape::Strided
             && self.has_holes()
             && !self.density.holes_pay(hole, moment)
-            && !self.reads_on(hole, moment)
+            && !self.reads_on(hole, moment, how)
     }
 
     /// Pages that this run is expected to leave out before its next read: what it does in the mean, or half way to the `newest` hole, before
     /// the access that asks, if that is longer. Where holes grow the mean comes after them (jumps that grow by a twentieth took 1.22 of the kernel's time on a volume).
-    fn expected_hole(&self, newest: u64) -> u64 {
+    pub(in crate::adaptive) fn expected_hole(&self, newest: u64) -> u64 {
         let mean = self.density.mean_hole(self.length.into());
         u64::midpoint(mean, newest.max(mean))
     }
@@ -122,11 +127,16 @@ impl Stream {
         self.is_forward_run() && is_before && !self.has_passed_long(access)
     }
 
-    /// Whether the kernel would have read through a hole of so many pages of this run, as it did where it has been asked for up to here.
-    pub(in crate::adaptive) fn reads_on(&self, hole: u64, moment: &Moment) -> bool {
-        self.has_asked()
-            && self.density.is_read_on(moment)
-            && sparse::is_read_by_kernel(hole, moment)
+    /// Whether the kernel would have read through a hole of so many pages of this run, if that is what is read on through, as it did where it has
+    /// been asked for up to here.
+    pub(in crate::adaptive) fn reads_on(&self, hole: u64, moment: &Moment, how: ReadOn) -> bool {
+        let was_asked = self.has_asked() && self.density.is_read_on(moment);
+        let is_followed = match how {
+            ReadOn::Any => self.shape.is_run() && self.density.is_read_on(moment),
+            ReadOn::Forward => self.is_forward_run() && self.density.is_read_through(moment),
+            ReadOn::None => false,
+        };
+        (was_asked || is_followed) && sparse::is_read_by_kernel(hole, moment)
     }
 
     /// Whether this is a run towards the end of the file that was asked for up to here.
