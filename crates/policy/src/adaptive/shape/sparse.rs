@@ -35,7 +35,7 @@ const READ_ON_TIMES: u64 = 4;
 
 /// Behind a stride that broke the same of so many times. Once, and steps of nine pages that change are left in the middle; four times, and records
 /// of one page that are left out by chance take four times the bytes.
-const READ_THROUGH_TIMES: u64 = 2;
+const READ_ON_TIMES_WHERE_LOST: u64 = 2;
 
 /// Holes that the kernel's window reaches over, at least, where it goes on through them for sure: of each of its windows the reader has to hit the
 /// mark. Two, and a stripe of eight disks takes half as long again for elements that its arms pass by; four, and steps of nine pages that change
@@ -73,9 +73,9 @@ impl Density {
         self.is_read_one_of(u64::from(moment.knobs.readahead_hit_rate) * READ_ON_TIMES)
     }
 
-    /// Whether no more is left out than twice what the rate allows.
-    pub(in crate::adaptive) fn is_read_through(self, moment: &Moment) -> bool {
-        self.is_read_one_of(u64::from(moment.knobs.readahead_hit_rate) * READ_THROUGH_TIMES)
+    /// The same behind a stride that broke: [`READ_ON_TIMES_WHERE_LOST`] what the rate allows.
+    pub(in crate::adaptive) fn is_read_on_where_lost(self, moment: &Moment) -> bool {
+        self.is_read_one_of(u64::from(moment.knobs.readahead_hit_rate) * READ_ON_TIMES_WHERE_LOST)
     }
 
     /// Whether anything is left out that was not read since, as far as is known: pages that two reads share count twice.

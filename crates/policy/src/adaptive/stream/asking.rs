@@ -437,7 +437,8 @@ impl Stream {
         }
         let (element_ns, elements) = self.rate(now)?.of_each(read);
         // What pauses looks as if it waited: each of them alone would take no longer than this.
-        let alone_ns = device.access_ns + device.transfer_ns(PageCount::new(read));
+        let transfer_ns = device.transfer_ns(PageCount::new(read));
+        let alone_ns = device.access_ns.saturating_add(transfer_ns);
         let element_ns = element_ns.min(alone_ns);
         let all_ns = device.transfer_ns(PageCount::new(period));
         let is_slower = elements >= read_through::ELEMENTS_WAITED

@@ -133,7 +133,7 @@ impl Stream {
         let was_asked = self.has_asked() && self.density.is_read_on(moment);
         let is_followed = match how {
             ReadOn::Any => self.shape.is_run() && self.density.is_read_on(moment),
-            ReadOn::Forward => self.is_forward_run() && self.density.is_read_through(moment),
+            ReadOn::Forward => self.is_forward_run() && self.density.is_read_on_where_lost(moment),
             ReadOn::None => false,
         };
         (was_asked || is_followed) && sparse::is_read_by_kernel(hole, moment)
