@@ -9,7 +9,8 @@
 use super::pace::{UNIT_BITS, time_since_ns, units};
 use ahead_units::Timestamp;
 
-/// Elements in a row that are waited for before this is tried. Fewer, and one slow access decides; more, and short rows never are.
+/// Elements that came since the newest request, with a wait among them, before this is tried. Fewer, and one slow access decides; more, and short rows
+/// never are.
 pub(super) const ELEMENTS_WAITED: u64 = 8;
 
 /// They are waited for so many times longer than all up to the next one takes to transfer. Once, and a bandwidth that is believed too high
@@ -57,6 +58,10 @@ pub(super) struct ReadThrough {
 
 const KEPT: u8 = 254;
 const REFUSED: u8 = 255;
+const _: () = assert!(
+    READS_BEFORE + READS_TIMED < KEPT as u64,
+    "reads are counted up to there"
+);
 
 impl ReadThrough {
     /// Whether that is faster, as far as is known.

@@ -453,9 +453,11 @@ impl FileStreams {
             .flatten();
         // From there on was read before: nothing is asked for.
         let is_long_passed = stream.has_passed_long(access);
-        let how = self.reads_on(came.hole, moment);
-        let is_read_on = came.hole > 0 && stream.reads_on(came.hole, moment, how);
-        if is_read_on && !moment.contested {
+        // Not every access has to know how its device is.
+        let read_on = (came.hole > 0)
+            .then(|| self.reads_on(came.hole, moment))
+            .filter(|how| stream.reads_on(came.hole, moment, *how));
+        if read_on.is_some() && !moment.contested {
             self.on_read_through(stream, place, now);
         }
         let has_others = |grid: &Grid| self.recent.in_turn(access, grid).next().is_some();
@@ -464,11 +466,11 @@ impl FileStreams {
             takes_turns,
             stride: stride.filter(|_| goes_by_bytes || takes_turns),
             waits: self.has_waited_lately(),
-            is_read_on,
-            steps_needed: match how {
-                _ if !is_read_on => Some(REGULAR_STEPS.get()),
-                ReadOn::Forward => Some(self.recent.broken_strides.elements_needed()),
-                ReadOn::Any | ReadOn::None => None,
+            is_read_on: read_on.is_some(),
+            steps_needed: match read_on {
+                None => Some(REGULAR_STEPS.get()),
+                Some(ReadOn::Forward) => Some(self.recent.broken_strides.elements_needed()),
+                Some(ReadOn::Any | ReadOn::None) => None,
             },
         };
         if stream.is_longer_than_asked(access) {
@@ -578,11 +580,10 @@ impl FileStreams {
             1 => Some(Reason::LeftToKernel),
             _ if !stream.is_trusted(needed) => Some(Reason::NoPattern),
             _ if self.debt.is_at_limit() => Some(Reason::HitRateLimit),
-            _ => {
-                let hole = stream.expected_hole(hole);
-                let how = self.reads_on(hole, moment);
-                (stream.is_left_to_kernel(hole, moment, how)).then_some(Reason::LeftToKernel)
+            _ if stream.is_left_to_kernel(hole, moment, |hole| self.reads_on(hole, moment)) => {
+                Some(Reason::LeftToKernel)
             }
+            _ => None,
         }
     }
 }

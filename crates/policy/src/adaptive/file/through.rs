@@ -41,15 +41,17 @@ impl FileStreams {
         place: u8,
         arrival: &mut Arrival<'_, impl FnOnce() -> Moment, O>,
     ) {
-        let rows = self.rows_of(stream, place);
-        let is_known = rows.is_some_and(Rows::are_known);
-        if self.through.is_refused() || is_known || self.debt.is_at_limit() {
+        if self.through.is_refused() || self.debt.is_at_limit() {
             return;
         }
-        if let Some(element_ns) = stream.slower_than_all_ns(arrival.now, arrival.moment) {
-            self.through.begin(place, element_ns, arrival.now);
-            let mut report = report(usize::from(place), arrival.observer);
-            stream.become_run_of_stride(arrival.access, &mut report);
+        let Some(element_ns) = stream.slower_than_all_ns(arrival.now, arrival.moment) else {
+            return;
+        };
+        if self.rows_of(stream, place).is_some_and(Rows::are_known) {
+            return;
         }
+        self.through.begin(place, element_ns, arrival.now);
+        let mut report = report(usize::from(place), arrival.observer);
+        stream.become_run_of_stride(arrival.access, &mut report);
     }
 }

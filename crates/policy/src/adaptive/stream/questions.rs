@@ -68,22 +68,24 @@ impl Stream {
         }
     }
 
-    /// Whether this is a run with holes, and reading through them does not pay, before which it leaves out so many pages, as [expected](Self::expected_hole).
+    /// Whether this is a run with holes, and reading through them does not pay, behind one of so many pages. `how` those of as many pages as are
+    /// expected are read on through.
     pub(in crate::adaptive) fn is_left_to_kernel(
         &self,
-        hole: u64,
+        newest: u64,
         moment: &Moment,
-        how: ReadOn,
+        how: impl FnOnce(u64) -> ReadOn,
     ) -> bool {
-        self.shape != Shape::Strided
-            && self.has_holes()
-            && !self.density.holes_pay(hole, moment)
-            && !self.reads_on(hole, moment, how)
+        if self.shape == Shape::Strided || !self.has_holes() {
+            return false;
+        }
+        let hole = self.expected_hole(newest);
+        !self.density.holes_pay(hole, moment) && !self.reads_on(hole, moment, how(hole))
     }
 
     /// Pages that this run is expected to leave out before its next read: what it does in the mean, or half way to the `newest` hole, before
     /// the access that asks, if that is longer. Where holes grow the mean comes after them (jumps that grow by a twentieth took 1.22 of the kernel's time on a volume).
-    pub(in crate::adaptive) fn expected_hole(&self, newest: u64) -> u64 {
+    fn expected_hole(&self, newest: u64) -> u64 {
         let mean = self.density.mean_hole(self.length.into());
         u64::midpoint(mean, newest.max(mean))
     }
