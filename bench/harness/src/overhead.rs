@@ -33,7 +33,7 @@ pub use results::{
     BoundVerdict, MeasuredRow, MedianFigure, OverheadResults, RowFigures, RowOutcome,
 };
 pub use row::{Bound, Effect, OverheadRow, ROWS, UnknownRow, select};
-pub use small_reads::{KINDS as SMALL_READS, PASSES as SMALL_READ_PASSES, small_reads};
+pub use small_reads::{KINDS as SMALL_READS, small_reads};
 
 use crate::calendar::utc_minutes;
 use crate::error::BenchError;

@@ -1,7 +1,7 @@
 //! The loops of the smallest reads: nothing between two calls of the C library but the loop itself.
 //!
 //! Runs in a process of its own, with the library or without. A pass is so many operations; after
-//! one pass that brings everything into memory and lets a policy learn, the fastest of ten counts:
+//! one pass that brings everything into memory and lets a policy learn, the fastest counts:
 //! everything slower was disturbed.
 
 use std::ffi::OsString;
@@ -16,8 +16,8 @@ use ahead_sys::standard_io::ReadStream;
 
 use crate::results::approximate;
 
-/// Passes that are timed.
-pub const PASSES: u64 = 10;
+/// Passes that are timed, unless another number is asked for.
+pub(super) const PASSES: u64 = 10;
 const PAGE_BYTES: u64 = 4096;
 /// Bytes of a line and of a record.
 const RECORD_BYTES: usize = 64;
@@ -32,62 +32,78 @@ pub const KINDS: [&str; 6] = [
     "fread",
 ];
 
-/// Does `KIND PATH COUNT`: passes of COUNT operations on the file PATH, or on the files of the
-/// folder PATH for `open-read-close`. Returns nanoseconds for one operation.
+/// Does `KIND PATH COUNT [PASSES]`: passes of COUNT operations on the file PATH, or on the files of
+/// the folder PATH for `open-read-close`: one, and PASSES (10) that are timed. Returns nanoseconds
+/// for one operation.
 ///
 /// # Errors
 /// A word that is missing or unknown (`InvalidInput`), a file that cannot be read or is too short.
 pub fn small_reads(mut words: impl Iterator<Item = OsString>) -> io::Result<f64> {
-    let invalid = || io::Error::new(io::ErrorKind::InvalidInput, "expected: KIND PATH COUNT");
+    let expected = "expected: KIND PATH COUNT [PASSES]";
+    let invalid = || io::Error::new(io::ErrorKind::InvalidInput, expected);
+    let number = |word: OsString| {
+        let number = word.to_str()?.parse::<u64>().ok();
+        number.filter(|&number| number > 0)
+    };
     let kind = words.next().ok_or_else(invalid)?;
     let path = PathBuf::from(words.next().ok_or_else(invalid)?);
-    let count = words
-        .next()
-        .and_then(|word| word.to_str()?.parse::<u64>().ok())
-        .filter(|&count| count > 0)
-        .ok_or_else(invalid)?;
+    let count = words.next().and_then(number).ok_or_else(invalid)?;
+    let passes = match words.next() {
+        Some(word) => number(word).ok_or_else(invalid)?,
+        None => PASSES,
+    };
+    let amount = Amount { count, passes };
     match kind.to_str().unwrap_or_default() {
-        "open-read-close" => open_read_close(&path, count),
-        "pread-steady" => pread(&path, count, |at, pages, _| at % pages),
-        "pread-random" => pread(&path, count, |_, pages, chance| chance.u64(..pages)),
-        "getc" => stdio(&path, count, |stream| stream.getc().is_some()),
+        "open-read-close" => open_read_close(&path, amount),
+        "pread-steady" => pread(&path, amount, |at, pages, _| at % pages),
+        "pread-random" => pread(&path, amount, |_, pages, chance| chance.u64(..pages)),
+        "getc" => stdio(&path, amount, |stream| stream.getc().is_some()),
         "fgets" => {
             let mut line = [0; 2 * RECORD_BYTES];
-            stdio(&path, count, |stream| stream.fgets(&mut line))
+            stdio(&path, amount, |stream| stream.fgets(&mut line))
         }
         "fread" => {
             let mut record = [0; RECORD_BYTES];
-            stdio(&path, count, |stream| stream.fread(&mut record) > 0)
+            stdio(&path, amount, |stream| stream.fread(&mut record) > 0)
         }
         _ => Err(invalid()),
     }
 }
 
-/// The fastest pass, in nanoseconds for one of its `count` operations.
-fn fastest(count: u64, mut pass: impl FnMut() -> io::Result<()>) -> io::Result<f64> {
+/// How much is done.
+#[derive(Clone, Copy)]
+struct Amount {
+    /// Operations of one pass.
+    count: u64,
+    /// Passes that are timed.
+    passes: u64,
+}
+
+/// The fastest pass, in nanoseconds for one of its operations.
+fn fastest(amount: Amount, mut pass: impl FnMut() -> io::Result<()>) -> io::Result<f64> {
     let mut best_ns = u128::MAX;
     pass()?;
-    for _ in 0..PASSES {
+    for _ in 0..amount.passes {
         let start = Instant::now();
         pass()?;
         best_ns = best_ns.min(start.elapsed().as_nanos());
     }
-    Ok(approximate(u64::try_from(best_ns).unwrap_or(u64::MAX)) / approximate(count))
+    Ok(approximate(u64::try_from(best_ns).unwrap_or(u64::MAX)) / approximate(amount.count))
 }
 
-fn open_read_close(folder: &Path, count: u64) -> io::Result<f64> {
+fn open_read_close(folder: &Path, amount: Amount) -> io::Result<f64> {
     let mut paths = Vec::new();
     for entry in std::fs::read_dir(folder)? {
         paths.push(entry?.path());
     }
     let mut bytes = [0; 8192];
-    fastest(count, || {
+    fastest(amount, || {
         let mut done = 0;
-        while done < count {
+        while done < amount.count {
             let before = done;
             for path in paths
                 .iter()
-                .take(usize::try_from(count - done).unwrap_or(0))
+                .take(usize::try_from(amount.count - done).unwrap_or(0))
             {
                 let mut file = File::open(path)?;
                 while black_box(file.read(&mut bytes)?) > 0 {}
@@ -103,7 +119,7 @@ fn open_read_close(folder: &Path, count: u64) -> io::Result<f64> {
 
 fn pread(
     path: &Path,
-    count: u64,
+    amount: Amount,
     mut next_page: impl FnMut(u64, u64, &mut fastrand::Rng) -> u64,
 ) -> io::Result<f64> {
     let file = File::open(path)?;
@@ -114,8 +130,8 @@ fn pread(
     let mut page = [0; 4096];
     rehearse(&mut page)?;
     let mut chance = fastrand::Rng::with_seed(1);
-    fastest(count, || {
-        for at in 0..count {
+    fastest(amount, || {
+        for at in 0..amount.count {
             let offset = next_page(at, pages, &mut chance) * PAGE_BYTES;
             if black_box(file.read_at(&mut page, offset)?) == 0 {
                 return Err(io::ErrorKind::UnexpectedEof.into());
@@ -138,13 +154,13 @@ fn rehearse(page: &mut [u8]) -> io::Result<()> {
 
 fn stdio(
     path: &Path,
-    count: u64,
+    amount: Amount,
     mut call: impl FnMut(&mut ReadStream) -> bool,
 ) -> io::Result<f64> {
     let mut stream = ReadStream::open(path)?;
-    fastest(count, || {
+    fastest(amount, || {
         stream.rewind();
-        for _ in 0..count {
+        for _ in 0..amount.count {
             if !black_box(call(&mut stream)) {
                 return Err(io::ErrorKind::UnexpectedEof.into());
             }
@@ -178,6 +194,8 @@ mod tests {
             let path = folder.path().join(name);
             let ns = done(&[kind, path.to_str().unwrap(), "150"]).unwrap();
             assert!(ns > 0.0, "{kind}: {ns}");
+            let ns = done(&[kind, path.to_str().unwrap(), "150", "1"]).unwrap();
+            assert!(ns > 0.0, "{kind}, once: {ns}");
         }
     }
 
@@ -189,6 +207,8 @@ mod tests {
             &["getc", path, "1"][..],
             &["pread-steady", path, "1"],
             &["getc", path, "0"],
+            &["getc", path, "1", "0"],
+            &["getc", path, "1", "all"],
             &["gets", path, "1"],
             &["getc", path],
             &["getc"],
