@@ -13,6 +13,8 @@ const SCORE_MAX: u32 = 20;
 #[derive(Debug, Default)]
 pub(crate) struct Contest {
     last_asker: AtomicU64,
+    /// The file that was asked for last, or read where nothing had been.
+    newest_reader: AtomicU64,
     score: AtomicU32,
     lone_score: AtomicU32,
 }
@@ -22,6 +24,7 @@ impl Contest {
     pub(crate) const fn new() -> Self {
         Self {
             last_asker: AtomicU64::new(0),
+            newest_reader: AtomicU64::new(0),
             score: AtomicU32::new(0),
             lone_score: AtomicU32::new(0),
         }
@@ -40,6 +43,15 @@ impl Contest {
             rise(&self.score);
         }
         fall(&self.lone_score);
+    }
+
+    /// Pages of the file `reader` are asked for, or read where none were. Whether it is the newest one already: no other was since.
+    pub(crate) fn is_newest_reader(&self, reader: u64) -> bool {
+        let is_newest = self.newest_reader.load(Relaxed) == reader;
+        if !is_newest {
+            self.newest_reader.store(reader, Relaxed);
+        }
+        is_newest
     }
 
     /// A read waited that no window covers.

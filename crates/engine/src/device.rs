@@ -293,6 +293,11 @@ impl Device {
         self.contest.is_on()
     }
 
+    /// [`Contest::is_newest_reader`].
+    pub(crate) fn is_newest_reader(&self, reader: u64) -> bool {
+        self.contest.is_newest_reader(reader)
+    }
+
     /// Whether reads that no window covers have waited since the streams asked last.
     #[must_use]
     pub fn has_lone_reads(&self) -> bool {

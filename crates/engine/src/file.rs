@@ -27,12 +27,15 @@ mod around;
 mod facts;
 mod filled;
 mod host;
+mod long_reads;
 mod together;
 
 pub use around::Around;
 pub use facts::{FileFacts, Wait};
+pub use long_reads::LongRead;
 
 use filled::{Filled, Limits};
+use long_reads::LongReads;
 use together::Together;
 
 /// State of one file. The default is a file never read; all zero bytes are one too, for which
@@ -67,6 +70,8 @@ pub struct FileState {
     together: Together,
     /// How far it is filled in.
     filled: Filled,
+    /// Reads that are longer than the kernel asks for at once.
+    long_reads: LongReads,
     /// Was closed, and not read since.
     closed: bool,
     /// Was read from its start, and not yet to its end.
@@ -104,31 +109,6 @@ impl FileState {
         (self.is_sequential, self.is_copied) = (false, false);
         self.kernel_window = None;
         self.active = now;
-    }
-
-    /// Whether lengths of its runs are known.
-    #[must_use]
-    pub fn knows_runs(&self) -> bool {
-        self.streams.knows_runs()
-    }
-
-    /// The device that the file lies on.
-    #[must_use]
-    pub fn device(&self) -> DevicePlace {
-        self.device
-    }
-
-    /// Of the newest read, the pages that calls were made for and that were not read before; `None` where it was of none of these. Only
-    /// right after the read it is that of the reader who asks: others go on reading the file.
-    #[must_use]
-    pub fn served(&self) -> Option<PageCount> {
-        self.served
-    }
-
-    /// Whether the program said SEQUENTIAL last.
-    #[must_use]
-    pub fn is_sequential(&self) -> bool {
-        self.is_sequential
     }
 
     /// The quick half of [`Self::on_access`]. [`Quick::No`] has changed nothing.
@@ -265,18 +245,24 @@ impl FileState {
             ..
         } = *around;
         let (file_pages, knobs) = (self.file_pages, self.knobs);
-        let limits = Limits { file_pages, knobs };
+        let limits = Limits {
+            file_pages,
+            knobs,
+            kernel_window: self.kernel_window,
+            is_copied: self.is_copied,
+        };
         let fills_in = self.filled.on_read(access, outcome, &limits, around);
         if fills_in {
             self.active = now;
         }
+        let is_whole = (self.long_reads).on_read(access, asker, outcome, &limits, around);
         let in_file = access.before(PageIndex::new(file_pages.get()));
         self.count(in_file, outcome.covered || self.filled.has_found());
         if outcome.decision.reason != Reason::MarkerNotReached {
             self.pattern = outcome.decision.pattern;
             self.reason = outcome.decision.reason;
         }
-        let asks = outcome.decision.prefetch.count > 0 && !fills_in;
+        let asks = outcome.decision.prefetch.count > 0 && !fills_in && !is_whole;
         if asks {
             self.active = now;
             device.on_ask(&Ask {
@@ -466,6 +452,9 @@ impl FileState {
         asked: CallsMade,
         group: &Group,
     ) {
+        if stream == Some(StreamId::OWN_READ) {
+            return self.long_reads.on_answer(asked.answer);
+        }
         self.count_asked(asked.pages);
         self.together.on_answer(stream, asked.pages);
         let answer = asked.answer;
@@ -512,12 +501,14 @@ impl FileState {
             covered,
             served,
             filled_read,
+            long_read,
             waited_ns,
         } = wait;
         self.active = now;
         self.waiting
             .on_wait(waited_ns, now, device.estimate().access_ns);
         self.tally.waits += 1;
+        self.long_reads.on_wait(long_read, access.len(), waited_ns);
         self.together.on_wait(waited_ns, covered, around);
         let is_filled_in = filled_read.is_some_and(|filled_read| filled_read.is_filled_in());
         if let Some(filled_read) = filled_read {

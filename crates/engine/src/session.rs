@@ -25,7 +25,7 @@ use ahead_units::{Advice, ByteRange, PageCount, PageRange, Timestamp};
 use crate::adviser::{Act, Adviser, Answer, Calls, Residency};
 use crate::device_facts::DeviceFacts;
 use crate::devices::{DevicePlace, Devices};
-use crate::file::{Around, FileFacts, Wait};
+use crate::file::{Around, FileFacts, LongRead, Wait};
 use crate::filling::FilledRead;
 use crate::group::Group;
 use crate::host::{Deferred, EnterError, EnteredFile, FileTable};
@@ -85,6 +85,8 @@ pub struct Token<F> {
     pub served: Option<PageCount>,
     /// What it is to a file that is filled in: [`FileState::filled_read`](crate::file::FileState::filled_read).
     pub filled_read: Option<FilledRead>,
+    /// What it is to what the kernel asks for at once: [`FileState::long_read`](crate::file::FileState::long_read).
+    pub long_read: LongRead,
     /// The window that the kernel is better to have of the open file, if that is another one.
     pub widened: Option<PageCount>,
 }
@@ -99,6 +101,7 @@ impl<F> Token<F> {
             covered: false,
             served: None,
             filled_read: None,
+            long_read: LongRead::No,
             widened: None,
         }
     }
@@ -232,6 +235,7 @@ impl<F: FileTable> Session<F> {
         let device = state.device();
         token.served = state.served();
         token.filled_read = state.filled_read();
+        token.long_read = state.long_read();
         let looks_at_memory = state.takes_look_at_memory();
         if state.has_window_of_device() {
             token.widened = widened(&outcome, self.devices.get(device), &self.group.budget);
@@ -419,6 +423,7 @@ impl<F: FileTable> Session<F> {
             covered: token.covered,
             served: token.served,
             filled_read: token.filled_read,
+            long_read: token.long_read,
             waited_ns,
         };
         let around = self.around(state.device(), now);

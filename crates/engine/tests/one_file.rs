@@ -4,7 +4,7 @@ use ahead_engine::adviser::{Answer, CallsMade, Residency};
 use ahead_engine::device::Device;
 use ahead_engine::device_facts::DeviceFacts;
 use ahead_engine::devices::DevicePlace;
-use ahead_engine::file::{Around, FileFacts, FileState, Wait};
+use ahead_engine::file::{Around, FileFacts, FileState, LongRead, Wait};
 use ahead_engine::group::Group;
 use ahead_policy::adaptive::{Outcome, Quick, STREAMS_MANY, Stream};
 use ahead_policy::knobs::Knobs;
@@ -100,8 +100,8 @@ impl World {
             stream: outcome.stream,
             covered: outcome.covered,
             served,
-
             filled_read: None,
+            long_read: LongRead::No,
             waited_ns: 8_000_000,
         };
         let access = PageRange::new(start, start + 16);
@@ -298,8 +298,8 @@ fn a_wait_without_a_stream_tells_about_the_device() {
         stream: outcome.stream,
         covered: false,
         served: None,
-
         filled_read: None,
+        long_read: LongRead::No,
         waited_ns: before / 2,
     };
     let around = Around {

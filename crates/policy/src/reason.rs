@@ -115,6 +115,8 @@ in_words! {
         ReadsAreLong = 23, "long reads: nothing is asked for until the run has gone on for a while";
         /// Random reads that come to much of a file.
         FilledIn = 25, "random reads that come to much of the file: what they have earned of the rest of it";
+        /// The kernel would ask for it piece by piece, and wait for each.
+        LongRead = 26, "a read longer than the kernel asks for at once: all of it";
         /// The program's own reads keep the device at work.
         ProgramAsksAhead = 21, "several reads of the file wait at once: the program asks ahead by itself";
     }

@@ -6,6 +6,9 @@
 /// The kernel's own read-ahead as nearly all devices have it: 128 KiB.
 pub const KERNEL_PAGES: u64 = 32;
 
+/// `readahead_ratio` up to which nothing is asked for (0), or all is left to the kernel (1).
+pub const RATIO_OF_KERNEL: u32 = 1;
+
 /// The first window of a run: `request` rounded up to a power of two, times four while that is
 /// small against `max`, times two in the middle, and `max` otherwise.
 #[must_use]
@@ -39,6 +42,24 @@ pub fn scan_window(request: u64, max: u64, call_max: u64) -> u64 {
     max.max(request.min(call_max))
 }
 
+/// Pages that the kernel brings in for a read of `length` of which nothing is in memory, where that is more than it asks for at
+/// once: it waits for the first window, asks for the second at half of that, and for each further one at the begin of the one in
+/// front of it (`page_cache_sync_ra`, `page_cache_async_ra`). `max` and `call_max` as for [`scan_window`].
+#[must_use]
+pub fn long_read(length: u64, max: u64, call_max: u64) -> u64 {
+    let limit = |wanted| scan_window(wanted, max, call_max);
+    let first = limit(length);
+    if max == 0 || first >= length {
+        return length;
+    }
+    let (mut marker, mut end) = (first / 2, first);
+    while marker < length {
+        let next = limit(length - marker);
+        (marker, end) = (end, end + next);
+    }
+    end
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -48,6 +69,17 @@ mod tests {
         assert_eq!(first_window(1, 32), 4);
         assert_eq!(first_window(16, 32), 32);
         assert_eq!(first_window(u64::MAX, 32), 32);
+    }
+
+    #[test]
+    fn of_a_long_read_comes_a_window_more_than_it_reaches_into() {
+        for (length, brought) in [(32, 32), (33, 96), (64, 96), (65, 128), (1024, 1056)] {
+            assert_eq!(long_read(length, 32, 32), brought, "{length}");
+        }
+        // 256, with the mark at 128, where 172 more are wanted, and at 256 the 44 behind that.
+        assert_eq!(long_read(300, 32, 256), 256 + 172 + 44);
+        assert_eq!(long_read(256, 32, 256), 256);
+        assert_eq!(long_read(300, 0, 256), 300, "switched off");
     }
 
     #[test]

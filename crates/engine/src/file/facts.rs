@@ -4,6 +4,7 @@ use ahead_policy::adaptive::StreamId;
 use ahead_policy::knobs::Knobs;
 use ahead_units::PageCount;
 
+use super::long_reads::LongRead;
 use crate::devices::DevicePlace;
 use crate::filling::FilledRead;
 
@@ -29,6 +30,8 @@ pub struct Wait {
     pub served: Option<PageCount>,
     /// What [`FileState::filled_read`](crate::file::FileState::filled_read) said of it.
     pub filled_read: Option<FilledRead>,
+    /// What [`FileState::long_read`](crate::file::FileState::long_read) said of it.
+    pub long_read: LongRead,
     /// How long it took.
     pub waited_ns: u64,
 }

@@ -5,6 +5,7 @@ use ahead_policy::decision::{Decision, Prefetch};
 use ahead_policy::device::DeviceEstimate;
 use ahead_policy::knobs::Knobs;
 use ahead_policy::reason::{Pattern, Reason};
+use ahead_policy::stock::RATIO_OF_KERNEL;
 use ahead_units::{PageCount, PageIndex, PageRange, Timestamp};
 
 use super::around::Around;
@@ -12,9 +13,6 @@ use crate::adviser::{Answer, CallsMade};
 use crate::filling::fillings::{FillingOf, Place};
 use crate::filling::{FilledRead, Filling, Waited, Want};
 use crate::group::Group;
-
-/// `readahead_ratio` up to which nothing is asked for, or all is left to the kernel.
-const RATIO_OF_KERNEL: u32 = 1;
 
 /// `readahead_hit_rate` at which nothing may be brought that may not be read.
 const HIT_RATE_OF_NONE: u32 = 1;
@@ -36,6 +34,10 @@ pub(super) struct Filled {
 pub(super) struct Limits {
     pub(super) file_pages: PageCount,
     pub(super) knobs: Knobs,
+    /// The kernel's window of its open file; `None`: that of the device.
+    pub(super) kernel_window: Option<PageCount>,
+    /// It is copied inside the kernel.
+    pub(super) is_copied: bool,
 }
 
 impl Filled {

@@ -5,7 +5,9 @@ use ahead_units::{Advice, PageCount, PageRange, Timestamp};
 
 use super::FileState;
 use super::around::Around;
+use super::long_reads::LongRead;
 use crate::adviser::CallsMade;
+use crate::devices::DevicePlace;
 use crate::filling::FilledRead;
 
 impl FileState {
@@ -13,6 +15,31 @@ impl FileState {
     /// reads is the host's business: it does not tell of reads that are left to the program.
     pub fn on_advice(&mut self, advice: Advice) {
         self.is_sequential = advice == Advice::Sequential;
+    }
+
+    /// Whether lengths of its runs are known.
+    #[must_use]
+    pub fn knows_runs(&self) -> bool {
+        self.streams.knows_runs()
+    }
+
+    /// The device that the file lies on.
+    #[must_use]
+    pub fn device(&self) -> DevicePlace {
+        self.device
+    }
+
+    /// Of the newest read, the pages that calls were made for and that were not read before; `None` where it was of none of these. Only
+    /// right after the read it is that of the reader who asks: others go on reading the file.
+    #[must_use]
+    pub fn served(&self) -> Option<PageCount> {
+        self.served
+    }
+
+    /// Whether the program said SEQUENTIAL last.
+    #[must_use]
+    pub fn is_sequential(&self) -> bool {
+        self.is_sequential
     }
 
     /// It is copied inside the kernel from now on, without reads.
@@ -64,6 +91,12 @@ impl FileState {
     #[must_use]
     pub fn filled_read(&self) -> Option<FilledRead> {
         self.filled.filled_read()
+    }
+
+    /// What the newest read is to what the kernel asks for at once. As of [`FileState::served`].
+    #[must_use]
+    pub fn long_read(&self) -> LongRead {
+        self.long_reads.newest()
     }
 
     /// Whether the file could be filled in if there is more memory than is known, which is to be looked at once.

@@ -29,6 +29,12 @@ impl StreamId {
         generation: 2,
     };
 
+    /// None of a table's: who answers for what was asked for of a read itself.
+    pub const OWN_READ: Self = Self {
+        place: u8::MAX,
+        generation: 3,
+    };
+
     /// Both in one number.
     #[must_use]
     pub const fn to_bits(self) -> u16 {

@@ -35,6 +35,7 @@ impl Outcome {
             Reason::BeginningForeseen => Some(StreamId::FORESEEN),
             Reason::SameAsLastTime => Some(StreamId::LISTED),
             Reason::FilledIn => Some(StreamId::FILLED_IN),
+            Reason::LongRead => Some(StreamId::OWN_READ),
             _ => self.stream,
         }
     }
