@@ -69,6 +69,11 @@ pub trait Adviser {
         range.len()
     }
 
+    /// Whether the read that decisions are made with is over.
+    fn is_over(&self) -> bool {
+        false
+    }
+
     /// How long its calls have held up the reader, in nanoseconds. 0 where others make them, or no time passes meanwhile.
     fn held_ns(&self) -> u64 {
         0

@@ -14,7 +14,7 @@ const SCORE_MAX: u32 = 20;
 pub(crate) struct Contest {
     last_asker: AtomicU64,
     /// The file that was asked for last, or read where nothing had been.
-    newest_reader: AtomicU64,
+    newest_file: AtomicU64,
     score: AtomicU32,
     lone_score: AtomicU32,
 }
@@ -24,7 +24,7 @@ impl Contest {
     pub(crate) const fn new() -> Self {
         Self {
             last_asker: AtomicU64::new(0),
-            newest_reader: AtomicU64::new(0),
+            newest_file: AtomicU64::new(0),
             score: AtomicU32::new(0),
             lone_score: AtomicU32::new(0),
         }
@@ -45,13 +45,13 @@ impl Contest {
         fall(&self.lone_score);
     }
 
-    /// Pages of the file `reader` are asked for, or read where none were. Whether it is the newest one already: no other was since.
-    pub(crate) fn is_newest_reader(&self, reader: u64) -> bool {
-        let is_newest = self.newest_reader.load(Relaxed) == reader;
-        if !is_newest {
-            self.newest_reader.store(reader, Relaxed);
+    /// Pages of `file` are asked for, or read where none were. Whether those of another were since.
+    pub(crate) fn is_other_file(&self, file: u64) -> bool {
+        let is_other = self.newest_file.load(Relaxed) != file;
+        if is_other {
+            self.newest_file.store(file, Relaxed);
         }
-        is_newest
+        is_other
     }
 
     /// A read waited that no window covers.

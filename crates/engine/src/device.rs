@@ -18,11 +18,13 @@ mod asked;
 mod busy;
 mod far;
 mod in_turn;
+mod long_reads;
 mod shared;
 mod together;
 mod waits;
 
 pub use ask::Ask;
+pub use long_reads::LongRead;
 pub(crate) use waits::FASTEST_ARM_MB;
 
 use crate::contest::Contest;
@@ -36,6 +38,7 @@ use crate::trial::Trial;
 use crate::waiting::WaitedOnce;
 use busy::Busy;
 use in_turn::InTurn;
+use long_reads::LongReadTimes;
 use together::Together;
 use waits::{Longer, Passing, SLOW_PAGE_NS, access_in, is_in_queue, of_first_wait, seeks};
 
@@ -79,6 +82,8 @@ pub struct Device {
     access_is: AtomicU32,
     bandwidth_is: AtomicU32,
     contest: Contest,
+    /// Reads that are longer than what the kernel asks for at once.
+    long_reads: LongReadTimes,
     /// The newest lone wait, if it was much longer than believed; else 0.
     slower_ns: AtomicU64,
     /// A wait for nothing else was much longer than believed, and too long for what has no arm: it may be the transfer, or an arm.
@@ -127,6 +132,7 @@ impl Device {
             access_is: AtomicU32::new(GUESSED),
             bandwidth_is: AtomicU32::new(GUESSED),
             contest: Contest::new(),
+            long_reads: LongReadTimes::new(),
             slower_ns: AtomicU64::new(0),
             has_been_slow: AtomicBool::new(false),
             waited_until: AtomicU64::new(0),
@@ -293,9 +299,14 @@ impl Device {
         self.contest.is_on()
     }
 
-    /// [`Contest::is_newest_reader`].
-    pub(crate) fn is_newest_reader(&self, reader: u64) -> bool {
-        self.contest.is_newest_reader(reader)
+    /// [`Contest::is_other_file`].
+    pub(crate) fn is_other_file(&self, file: u64) -> bool {
+        self.contest.is_other_file(file)
+    }
+
+    /// What long reads wait for.
+    pub(crate) fn long_reads(&self) -> &LongReadTimes {
+        &self.long_reads
     }
 
     /// Whether reads that no window covers have waited since the streams asked last.
@@ -360,8 +371,8 @@ impl Device {
         self.in_turn.on_wait(waited_ns);
     }
 
-    /// `pages` are asked for to [fill a file in](crate::filling), which is no stream's.
-    pub(crate) fn on_filled_in(&self, pages: PageCount, now: Timestamp) {
+    /// `pages` are asked for that are no stream's: to [fill a file in](crate::filling), or as a long read.
+    pub(crate) fn on_other_ask(&self, pages: PageCount, now: Timestamp) {
         self.in_turn.on_other();
         self.expect(pages, now);
     }

@@ -13,7 +13,7 @@ use ahead_units::{ByteRange, PageCount, PageIndex, PageRange, Timestamp};
 
 use crate::adviser::{Answer, CallsMade, Residency};
 use crate::budget::Published;
-use crate::device::Ask;
+use crate::device::{Ask, LongRead};
 use crate::devices::DevicePlace;
 use crate::group::Group;
 use crate::guard::Consumed;
@@ -27,14 +27,15 @@ mod around;
 mod facts;
 mod filled;
 mod host;
+mod limits;
 mod long_reads;
 mod together;
 
 pub use around::Around;
 pub use facts::{FileFacts, Wait};
-pub use long_reads::LongRead;
 
-use filled::{Filled, Limits};
+use filled::Filled;
+use limits::Limits;
 use long_reads::LongReads;
 use together::Together;
 
@@ -101,7 +102,7 @@ impl FileState {
     /// The file was opened, or looked at again.
     pub fn on_open(&mut self, facts: &FileFacts, now: Timestamp) {
         if self.device != facts.device {
-            self.together = Together::default();
+            (self.together, self.long_reads) = (Together::default(), LongReads::default());
         }
         self.file_pages = facts.file_pages;
         self.device = facts.device;
@@ -250,17 +251,21 @@ impl FileState {
             knobs,
             kernel_window: self.kernel_window,
             is_copied: self.is_copied,
+            is_alone: self.waiting.is_alone(now),
         };
         let fills_in = self.filled.on_read(access, outcome, &limits, around);
         if fills_in {
             self.active = now;
         }
-        let is_whole = (self.long_reads).on_read(access, asker, outcome, &limits, around);
         let in_file = access.before(PageIndex::new(file_pages.get()));
         self.count(in_file, outcome.covered || self.filled.has_found());
         if outcome.decision.reason != Reason::MarkerNotReached {
             self.pattern = outcome.decision.pattern;
             self.reason = outcome.decision.reason;
+        }
+        let is_whole = (self.long_reads).on_read(access, asker, outcome, &limits, around);
+        if is_whole && self.reason != Reason::DoesNotPay {
+            self.reason = Reason::LongRead;
         }
         let asks = outcome.decision.prefetch.count > 0 && !fills_in && !is_whole;
         if asks {
@@ -415,24 +420,6 @@ impl FileState {
         self.window = self.window.max(pages);
     }
 
-    /// So many pages ahead of a reader are gone: of these, calls were made for no more than are outstanding.
-    fn count_thrashed(&mut self, evicted: PageCount) {
-        let thrashed = evicted.get().min(self.outstanding);
-        self.outstanding -= thrashed;
-        self.tally.thrashed += thrashed;
-    }
-
-    /// Windows hold no more than `unread`: what else was outstanding was read with the access that asked for it, or is forgotten.
-    fn limit_outstanding(&mut self, unread: PageCount) {
-        let given_up = self.wasted().saturating_sub(self.wasted_told);
-        self.outstanding = self.outstanding.min(unread.get() + given_up);
-    }
-
-    /// Pages that calls were made for and that were given up unread, so far.
-    fn wasted(&self) -> u64 {
-        self.streams.wasted().get() + self.filled.given_up()
-    }
-
     /// Says to the budget what the windows of this file hold now.
     fn publish(&mut self, many: Many<'_>, group: &Group) {
         let (unread, windows) = self.streams.unread(table(&mut self.few, many));
@@ -453,7 +440,11 @@ impl FileState {
         group: &Group,
     ) {
         if stream == Some(StreamId::OWN_READ) {
-            return self.long_reads.on_answer(asked.answer);
+            // Its own pages are read with it.
+            let pages = asked.pages.get();
+            self.tally.prefetched += pages;
+            self.tally.useful += pages.min(self.counted.len().get());
+            return;
         }
         self.count_asked(asked.pages);
         self.together.on_answer(stream, asked.pages);
@@ -508,14 +499,16 @@ impl FileState {
         self.waiting
             .on_wait(waited_ns, now, device.estimate().access_ns);
         self.tally.waits += 1;
-        self.long_reads.on_wait(long_read, access.len(), waited_ns);
-        self.together.on_wait(waited_ns, covered, around);
+        let in_file = access.before(PageIndex::new(self.file_pages.get()));
+        (device.long_reads()).on_wait(long_read, in_file.len(), waited_ns);
+        if long_read != LongRead::Whole {
+            self.together.on_wait(waited_ns, covered, around);
+        }
         let is_filled_in = filled_read.is_some_and(|filled_read| filled_read.is_filled_in());
         if let Some(filled_read) = filled_read {
             let is_alone = self.waiting.is_alone(now);
-            let access = access.before(PageIndex::new(self.file_pages.get()));
             self.filled
-                .on_wait(filled_read, access, waited_ns, is_alone, around);
+                .on_wait(filled_read, in_file, waited_ns, is_alone, around);
         }
         let streams = table(&mut self.few, many.as_deref_mut());
         self.streams.on_wait(streams, stream, access, covered);

@@ -6,7 +6,9 @@ use ahead_policy::reason::Reason;
 use ahead_units::{PageCount, PageRange, Timestamp};
 
 use crate::adviser::{Adviser, Answer, Calls, CallsMade, apply};
+use crate::device::LongRead;
 use crate::file::Around;
+use crate::session::Token;
 
 /// First piece of a small file that is brought whole, 128 KiB at least: what the kernel lets a reader wait for at most. Less, and
 /// files of 20 KiB become two requests each (half as long again on a network volume); all at once, and a reader that computes
@@ -52,6 +54,14 @@ pub struct Carried {
 }
 
 impl Pending {
+    /// What is left to be carried out of it where the read that it was decided with is over: all, or nothing where it is that read which
+    /// is asked for. `token` stands for it.
+    #[must_use]
+    pub fn beyond_own_read<F>(self, token: &mut Token<F>) -> Option<Self> {
+        token.long_read = LongRead::No;
+        (self.decision.reason != Reason::LongRead).then_some(self)
+    }
+
     /// Carries the decision out, call by call.
     pub fn carry_out(&self, adviser: &mut impl Adviser) -> Carried {
         let held_before_ns = adviser.held_ns();

@@ -23,9 +23,10 @@ use ahead_policy::steering::steering;
 use ahead_units::{Advice, ByteRange, PageCount, PageRange, Timestamp};
 
 use crate::adviser::{Act, Adviser, Answer, Calls, Residency};
+use crate::device::LongRead;
 use crate::device_facts::DeviceFacts;
 use crate::devices::{DevicePlace, Devices};
-use crate::file::{Around, FileFacts, LongRead, Wait};
+use crate::file::{Around, FileFacts, Wait};
 use crate::filling::FilledRead;
 use crate::group::Group;
 use crate::host::{Deferred, EnterError, EnteredFile, FileTable};
@@ -312,6 +313,9 @@ impl<F: FileTable> Session<F> {
                 }
                 let device = self.devices.get(state.device());
                 device.on_held(carried.held_ns, carried.late_ns);
+                if carried.stream == Some(StreamId::OWN_READ) {
+                    (device.long_reads()).on_answer(&carried.asked, carried.held_ns);
+                }
                 self.tell(state.device());
                 self.settle(&mut entered, 0);
             }
@@ -341,7 +345,10 @@ impl<F: FileTable> Session<F> {
         self.take_in_deferred(file, now, adviser);
         let access = access.into();
         let mut token = Token::new(file, access.pages());
-        let pending = self.take_in(file, access, now, &mut token)?;
+        let mut pending = self.take_in(file, access, now, &mut token)?;
+        if adviser.is_over() {
+            pending = pending.and_then(|pending| pending.beyond_own_read(&mut token));
+        }
         if let Some(window) = token.widened {
             self.widen(file, window, adviser);
         }
@@ -401,6 +408,10 @@ impl<F: FileTable> Session<F> {
                 Some(Deferred::Answer(stream, asked)) => {
                     let (state, many) = entered.state();
                     state.on_answer(many, Some(stream), asked, &self.group);
+                    if stream == StreamId::OWN_READ {
+                        let device = self.devices.get(state.device());
+                        device.long_reads().on_answer(&asked, 0);
+                    }
                 }
             }
         }

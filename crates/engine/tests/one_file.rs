@@ -1,10 +1,10 @@
 //! The steps of one file through the engine, without a kernel: budget, device, account, feedback.
 
 use ahead_engine::adviser::{Answer, CallsMade, Residency};
-use ahead_engine::device::Device;
+use ahead_engine::device::{Device, LongRead};
 use ahead_engine::device_facts::DeviceFacts;
 use ahead_engine::devices::DevicePlace;
-use ahead_engine::file::{Around, FileFacts, FileState, LongRead, Wait};
+use ahead_engine::file::{Around, FileFacts, FileState, Wait};
 use ahead_engine::group::Group;
 use ahead_policy::adaptive::{Outcome, Quick, STREAMS_MANY, Stream};
 use ahead_policy::knobs::Knobs;

@@ -2,6 +2,9 @@
 
 use ahead_units::PageCount;
 
+/// `readahead_ratio` up to which nothing is asked for (0), or all is left to the kernel (1).
+pub const RATIO_OF_KERNEL: u32 = 1;
+
 /// Limits that come from outside and hold for every file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Knobs {

@@ -6,9 +6,6 @@
 /// The kernel's own read-ahead as nearly all devices have it: 128 KiB.
 pub const KERNEL_PAGES: u64 = 32;
 
-/// `readahead_ratio` up to which nothing is asked for (0), or all is left to the kernel (1).
-pub const RATIO_OF_KERNEL: u32 = 1;
-
 /// The first window of a run: `request` rounded up to a power of two, times four while that is
 /// small against `max`, times two in the middle, and `max` otherwise.
 #[must_use]

@@ -29,6 +29,8 @@ pub(crate) struct Direct<'a> {
     pub(crate) entry: FileEntry,
     /// Where the descriptor has to stand, if that was counted here.
     pub(crate) position: Option<u64>,
+    /// The read that decisions are made with is over.
+    pub(crate) is_over: bool,
     device: Option<CountedDevice<'static>>,
     is_of_overlay: bool,
     calls: u64,
@@ -49,6 +51,7 @@ impl<'a> Direct<'a> {
             fd,
             entry,
             position,
+            is_over: false,
             device: None,
             is_of_overlay: false,
             calls: 0,
@@ -119,6 +122,10 @@ impl Adviser for Direct<'_> {
             // Nothing else is decided for this host.
             _ => Answer::Refused,
         }
+    }
+
+    fn is_over(&self) -> bool {
+        self.is_over
     }
 
     fn held_ns(&self) -> u64 {

@@ -9,6 +9,7 @@ use std::ffi::c_int;
 use std::sync::atomic::Ordering::Relaxed;
 
 use ahead_engine::adviser::{Act, Adviser};
+use ahead_engine::device::LongRead;
 use ahead_engine::host::{EnterError, EnteredFile};
 use ahead_engine::report::{Aside, flags};
 use ahead_engine::session;
@@ -238,6 +239,7 @@ pub(crate) fn on_first_wait(fd: c_int, position: Option<u64>, length: usize, unw
     watch::stay_alert();
     trees::on_wait_of_read();
     let mut adviser = Direct::new(host, line, fd, entry, None);
+    adviser.is_over = true;
     let read = host.session.read(
         entry.file,
         bytes(start, length),
@@ -364,8 +366,13 @@ pub(crate) fn before_read(fd: c_int, position: Option<u64>, length: usize) -> Op
 impl Token {
     /// For a read that is over already, and took `elapsed` ticks.
     pub(crate) fn that_took(self, elapsed: u64) -> Self {
+        let read = session::Token {
+            long_read: LongRead::No,
+            ..self.read
+        };
         Self {
             timer: self.timer.began_earlier(elapsed),
+            read,
             ..self
         }
     }

@@ -4,7 +4,7 @@ use ahead_policy::adaptive::StreamId;
 use ahead_policy::knobs::Knobs;
 use ahead_units::PageCount;
 
-use super::long_reads::LongRead;
+use crate::device::LongRead;
 use crate::devices::DevicePlace;
 use crate::filling::FilledRead;
 

@@ -3,12 +3,12 @@
 use ahead_policy::adaptive::Outcome;
 use ahead_policy::decision::{Decision, Prefetch};
 use ahead_policy::device::DeviceEstimate;
-use ahead_policy::knobs::Knobs;
+use ahead_policy::knobs::{Knobs, RATIO_OF_KERNEL};
 use ahead_policy::reason::{Pattern, Reason};
-use ahead_policy::stock::RATIO_OF_KERNEL;
 use ahead_units::{PageCount, PageIndex, PageRange, Timestamp};
 
 use super::around::Around;
+use super::limits::Limits;
 use crate::adviser::{Answer, CallsMade};
 use crate::filling::fillings::{FillingOf, Place};
 use crate::filling::{FilledRead, Filling, Waited, Want};
@@ -27,17 +27,6 @@ pub(super) struct Filled {
     looks_at_memory: bool,
     /// Pages that were asked for and given up unread.
     given_up: u64,
-}
-
-/// The limits of a file.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Limits {
-    pub(super) file_pages: PageCount,
-    pub(super) knobs: Knobs,
-    /// The kernel's window of its open file; `None`: that of the device.
-    pub(super) kernel_window: Option<PageCount>,
-    /// It is copied inside the kernel.
-    pub(super) is_copied: bool,
 }
 
 impl Filled {
@@ -118,7 +107,7 @@ impl Filled {
         let Some(piece) = piece else {
             return false;
         };
-        around.device.on_filled_in(piece.new_pages, around.now);
+        around.device.on_other_ask(piece.new_pages, around.now);
         outcome.decision = Decision {
             prefetch: Prefetch::range(piece.pages),
             pattern: Pattern::Random,

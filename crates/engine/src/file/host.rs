@@ -5,8 +5,8 @@ use ahead_units::{Advice, PageCount, PageRange, Timestamp};
 
 use super::FileState;
 use super::around::Around;
-use super::long_reads::LongRead;
 use crate::adviser::CallsMade;
+use crate::device::LongRead;
 use crate::devices::DevicePlace;
 use crate::filling::FilledRead;
 

@@ -1,0 +1,135 @@
+//! What reads that are longer than what the kernel asks for at once wait for on a device: by it, and asked for whole.
+
+use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering::Relaxed};
+
+use ahead_units::PageCount;
+
+use crate::adviser::{Answer, CallsMade};
+
+/// Long reads that are asked for before their times are compared.
+const TIMED_FIRST: u8 = 3;
+
+/// One of so many is made the other way from then on, so that both are timed. Fewer, and what is slower is done more often; more,
+/// and what has changed is seen late.
+const TIMED_EVERY: u8 = 32;
+
+/// One that is asked for has to take less than one of the kernel's by one part in so many: calls cost the processor some time.
+const FASTER_PARTS: u64 = 16;
+
+/// Most long reads for which nothing is asked after one that was in memory.
+const PAUSE_MAX: u8 = 64;
+
+/// What the newest read is, and a read that waits.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum LongRead {
+    /// Not longer than what the kernel asks for at once, or asked for otherwise.
+    #[default]
+    No,
+    /// The kernel brings it in.
+    ByKernel,
+    /// All of it was asked for.
+    Whole,
+}
+
+/// What is known. All zero: nothing. Threads that come in between each other lose a little of it, which is as good.
+#[derive(Debug, Default)]
+pub(crate) struct LongReadTimes {
+    /// What a page of those took that the kernel brought in, in nanoseconds; 0: not known.
+    kernel_ns: AtomicU32,
+    /// The same of those that were asked for whole.
+    whole_ns: AtomicU32,
+    /// And for how long the calls for a page of those held up the reader, where that is no part of it.
+    held_ns: AtomicU32,
+    /// One has waited, and none has come since.
+    has_waited: AtomicBool,
+    /// Counts those that could be asked for, from [`TIMED_FIRST`] on again and again.
+    turn: AtomicU8,
+    /// Of so many more nothing is asked for, as one was in memory.
+    pause: AtomicU8,
+    /// And of so many after the next one that is.
+    next_pause: AtomicU8,
+}
+
+impl LongReadTimes {
+    pub(super) const fn new() -> Self {
+        Self {
+            kernel_ns: AtomicU32::new(0),
+            whole_ns: AtomicU32::new(0),
+            held_ns: AtomicU32::new(0),
+            has_waited: AtomicBool::new(false),
+            turn: AtomicU8::new(0),
+            pause: AtomicU8::new(0),
+            next_pause: AtomicU8::new(0),
+        }
+    }
+
+    /// One more comes. Whether it is to be asked for: the one before it waited, and it pays.
+    pub(crate) fn is_next_asked_for(&self) -> bool {
+        if !self.has_waited.swap(false, Relaxed) {
+            return false;
+        }
+        let pause = self.pause.load(Relaxed);
+        if pause > 0 {
+            self.pause.store(pause - 1, Relaxed);
+            return false;
+        }
+        let turn = self.turn.load(Relaxed);
+        let is_last = turn >= TIMED_FIRST + TIMED_EVERY;
+        self.turn
+            .store(if is_last { TIMED_FIRST } else { turn } + 1, Relaxed);
+        turn < TIMED_FIRST || self.is_faster() != is_last
+    }
+
+    /// Whether those are faster that are asked for.
+    fn is_faster(&self) -> bool {
+        let of = |page_ns: &AtomicU32| u64::from(page_ns.load(Relaxed));
+        let whole_ns = of(&self.whole_ns) + of(&self.held_ns);
+        whole_ns + whole_ns / FASTER_PARTS < of(&self.kernel_ns)
+    }
+
+    /// From now on they are asked for with more behind them, or with less: what they took says nothing of that.
+    pub(crate) fn on_other_length(&self) {
+        self.whole_ns.store(0, Relaxed);
+        self.turn.store(0, Relaxed);
+    }
+
+    /// These calls were made for one; they held up the reader for `held_ns`.
+    pub(crate) fn on_answer(&self, made: &CallsMade, held_ns: u64) {
+        match made.answer {
+            Answer::OnItsWay => {
+                // The next one will not be in memory either.
+                self.has_waited.store(true, Relaxed);
+                self.next_pause.store(0, Relaxed);
+                take_in(&self.held_ns, made.pages, held_ns);
+            }
+            Answer::WasCached => {
+                let pause = self.next_pause.load(Relaxed).saturating_mul(2);
+                let pause = pause.clamp(1, PAUSE_MAX);
+                self.next_pause.store(pause, Relaxed);
+                self.pause.store(pause, Relaxed);
+            }
+            Answer::Unknown | Answer::Refused | Answer::NotHere => {}
+        }
+    }
+
+    /// A read of `pages` of its file, which is this, waited `waited_ns`.
+    pub(crate) fn on_wait(&self, read: LongRead, pages: PageCount, waited_ns: u64) {
+        let known = match read {
+            LongRead::No => return,
+            LongRead::ByKernel => &self.kernel_ns,
+            LongRead::Whole => &self.whole_ns,
+        };
+        self.has_waited.store(true, Relaxed);
+        take_in(known, pages, waited_ns);
+    }
+}
+
+/// `pages` took `time_ns`, which counts for a quarter of what a page takes, in the mean.
+fn take_in(page_ns: &AtomicU32, pages: PageCount, time_ns: u64) {
+    let ns = u32::try_from(time_ns / pages.get().max(1)).unwrap_or(u32::MAX);
+    let mean = match page_ns.load(Relaxed) {
+        0 => ns,
+        mean => mean - mean / 4 + ns / 4,
+    };
+    page_ns.store(mean, Relaxed);
+}
