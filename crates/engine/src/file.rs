@@ -129,17 +129,6 @@ impl FileState {
         quick
     }
 
-    /// Pages whose reads by the stream in this place change nothing that is asked for: between the newest read and the marker.
-    /// A host that hears of reads late need not be told of these before others are; it does hear of the end of the file.
-    #[must_use]
-    pub fn settled(&mut self, many: Many<'_>, place: u8) -> Option<PageRange> {
-        let stream = table(&mut self.few, many).get(usize::from(place))?;
-        let pages = stream.settled()?;
-        let last = self.file_pages.get().saturating_sub(1);
-        let range = PageRange::new(pages.start.get(), pages.end.get().min(last));
-        (range.start < range.end).then_some(range)
-    }
-
     /// Whether the file begins to be read with `access`, or begins again after its end.
     #[inline]
     fn is_start(&self, access: PageRange) -> bool {
@@ -418,6 +407,24 @@ impl FileState {
         self.tally.prefetched += pages.get();
         self.outstanding += pages.get();
         self.window = self.window.max(pages);
+    }
+
+    /// So many pages ahead of a reader are gone: of these, calls were made for no more than are outstanding.
+    fn count_thrashed(&mut self, evicted: PageCount) {
+        let thrashed = evicted.get().min(self.outstanding);
+        self.outstanding -= thrashed;
+        self.tally.thrashed += thrashed;
+    }
+
+    /// Windows hold no more than `unread`: what else was outstanding was read with the access that asked for it, or is forgotten.
+    fn limit_outstanding(&mut self, unread: PageCount) {
+        let given_up = self.wasted().saturating_sub(self.wasted_told);
+        self.outstanding = self.outstanding.min(unread.get() + given_up);
+    }
+
+    /// Pages that calls were made for and that were given up unread, so far.
+    fn wasted(&self) -> u64 {
+        self.streams.wasted().get() + self.filled.given_up()
     }
 
     /// Says to the budget what the windows of this file hold now.

@@ -8,7 +8,6 @@ use ahead_units::{PageCount, PageRange, Timestamp};
 use crate::adviser::{Adviser, Answer, Calls, CallsMade, apply};
 use crate::device::LongRead;
 use crate::file::Around;
-use crate::session::Token;
 
 /// First piece of a small file that is brought whole, 128 KiB at least: what the kernel lets a reader wait for at most. Less, and
 /// files of 20 KiB become two requests each (half as long again on a network volume); all at once, and a reader that computes
@@ -55,10 +54,10 @@ pub struct Carried {
 
 impl Pending {
     /// What is left to be carried out of it where the read that it was decided with is over: all, or nothing where it is that read which
-    /// is asked for. `token` stands for it.
+    /// is asked for. `read` is what that is to the kernel's requests, of which nothing is to be learned then.
     #[must_use]
-    pub fn beyond_own_read<F>(self, token: &mut Token<F>) -> Option<Self> {
-        token.long_read = LongRead::No;
+    pub fn beyond_own_read(self, read: &mut LongRead) -> Option<Self> {
+        *read = LongRead::No;
         (self.decision.reason != Reason::LongRead).then_some(self)
     }
 

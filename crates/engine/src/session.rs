@@ -347,7 +347,7 @@ impl<F: FileTable> Session<F> {
         let mut token = Token::new(file, access.pages());
         let mut pending = self.take_in(file, access, now, &mut token)?;
         if adviser.is_over() {
-            pending = pending.and_then(|pending| pending.beyond_own_read(&mut token));
+            pending = pending.and_then(|pending| pending.beyond_own_read(&mut token.long_read));
         }
         if let Some(window) = token.widened {
             self.widen(file, window, adviser);

@@ -6,6 +6,7 @@ use ahead_engine::device_facts::DeviceFacts;
 use ahead_engine::devices::DevicePlace;
 use ahead_engine::file::{Around, FileFacts, FileState, Wait};
 use ahead_engine::group::Group;
+use ahead_engine::settings::Settings;
 use ahead_policy::adaptive::{Outcome, Quick, STREAMS_MANY, Stream};
 use ahead_policy::knobs::Knobs;
 use ahead_policy::reason::{Pattern, Reason};
@@ -101,7 +102,7 @@ impl World {
             covered: outcome.covered,
             served,
             filled_read: None,
-            long_read: LongRead::No,
+            long_read: self.file.long_read(),
             waited_ns: 8_000_000,
         };
         let access = PageRange::new(start, start + 16);
@@ -116,6 +117,23 @@ impl World {
         self.file
             .on_wait(None, wait, access, &around, &Evicted(evicted));
     }
+}
+
+/// They are requested, and read with the call for them; what the kernel would bring in behind them may be read later.
+#[test]
+fn the_pages_of_a_long_read_are_requested_and_useful() {
+    let mut world = World::new();
+    let facts = DeviceFacts::configured(&Settings::default());
+    world.device.set_facts(&facts.with_call_limits(128, 32));
+    let first = world.read(70_000, 200);
+    assert_eq!(first.decision.prefetch.count, 0);
+    world.wait(70_000, &first, 0);
+    let second = world.read(10_000, 200);
+    assert_eq!(second.decision.reason, Reason::LongRead);
+    assert_eq!(second.decision.prefetch.pages(), PageCount::new(256));
+    let (tally, wasted) = world.file.take_tally();
+    let counts = (tally.prefetched, tally.useful, tally.late, wasted);
+    assert_eq!(counts, (256, 200, 0, 0));
 }
 
 /// Reads of 1 MiB of a copy come to the kernel's read-ahead in pieces of a pipe, which widen no window.

@@ -5,8 +5,6 @@
 //! made for pages that are still outstanding. Which of these a read finds is not kept: where one stream of a file finds all in memory and
 //! another does not, what is outstanding of the second may be read by the first.
 
-use ahead_units::PageCount;
-
 use super::{FileState, Many, table};
 use crate::guard::Consumed;
 use crate::tally::Tally;
@@ -43,23 +41,5 @@ impl FileState {
         self.outstanding = 0;
         let _of_parent = self.take_tally();
         self.guarded = self.consumed();
-    }
-
-    /// So many pages ahead of a reader are gone: of these, calls were made for no more than are outstanding.
-    pub(super) fn count_thrashed(&mut self, evicted: PageCount) {
-        let thrashed = evicted.get().min(self.outstanding);
-        self.outstanding -= thrashed;
-        self.tally.thrashed += thrashed;
-    }
-
-    /// Windows hold no more than `unread`: what else was outstanding was read with the access that asked for it, or is forgotten.
-    pub(super) fn limit_outstanding(&mut self, unread: PageCount) {
-        let given_up = self.wasted().saturating_sub(self.wasted_told);
-        self.outstanding = self.outstanding.min(unread.get() + given_up);
-    }
-
-    /// Pages that calls were made for and that were given up unread, so far.
-    pub(super) fn wasted(&self) -> u64 {
-        self.streams.wasted().get() + self.filled.given_up()
     }
 }

@@ -3,8 +3,8 @@
 use ahead_policy::adaptive::Stream;
 use ahead_units::{Advice, PageCount, PageRange, Timestamp};
 
-use super::FileState;
 use super::around::Around;
+use super::{FileState, Many, table};
 use crate::adviser::CallsMade;
 use crate::device::LongRead;
 use crate::devices::DevicePlace;
@@ -62,6 +62,17 @@ impl FileState {
     /// The file has so many pages now.
     pub fn set_file_pages(&mut self, file_pages: PageCount) {
         self.file_pages = file_pages;
+    }
+
+    /// Pages whose reads by the stream in this place change nothing that is asked for: between the newest read and the marker.
+    /// A host that hears of reads late need not be told of these before others are; it does hear of the end of the file.
+    #[must_use]
+    pub fn settled(&mut self, many: Many<'_>, place: u8) -> Option<PageRange> {
+        let stream = table(&mut self.few, many).get(usize::from(place))?;
+        let pages = stream.settled()?;
+        let last = self.file_pages.get().saturating_sub(1);
+        let range = PageRange::new(pages.start.get(), pages.end.get().min(last));
+        (range.start < range.end).then_some(range)
     }
 
     /// Whether the file has windows that are not read any more, as it seems: it was closed at least

@@ -367,7 +367,7 @@ impl<A: ReadAhead + Clone, O: WorldObserver> World<A, O> {
             let pages = self.kernel.files.pages(file);
             host.look_at(file.0, pages, descriptor.advice, now_ns);
             let (mut read, pending) = host.on_access(file.0, wanted, now_ns);
-            let pending = pending.and_then(|pending| pending.beyond_own_read(&mut read));
+            let pending = pending.and_then(|pending| pending.beyond_own_read(&mut read.long_read));
             token = Some(read);
             if let Some(pending) = pending {
                 self.carry_out(task, walk.descriptor, &pending);
