@@ -291,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_faster_is_left_to_the_kernel_but_for_one_of_thirty_two() {
+    fn what_is_no_faster_is_left_to_the_kernel_but_for_two_of_sixty_four() {
         let faster = World::new().reads(640, 500, 1000);
         let not_faster = World::new().reads(640, 960, 1000);
         assert!((615..625).contains(&faster), "{faster}");
