@@ -25,7 +25,7 @@ fn a_read_longer_than_a_request_is_not_waited_for_piece_by_piece() {
 /// took 1.24 of its time.
 #[test]
 fn what_is_read_soon_is_asked_for_with_them() {
-    assert_odd_on(&[(40000, "ssd", 95), (40000, "cloud", 95)]);
+    assert_odd_on(&[(40000, "ssd", 100), (40000, "cloud", 100)]);
 }
 
 /// 4 MiB at once stood before the reads of small files: 1.19 of the kernel's time.
