@@ -448,9 +448,9 @@ impl FileState {
     ) {
         if stream == Some(StreamId::OWN_READ) {
             // Its own pages are read with it.
-            let pages = asked.pages.get();
-            self.tally.prefetched += pages;
-            self.tally.useful += pages.min(self.counted.len().get());
+            self.tally.prefetched += asked.pages.get();
+            self.tally.useful += asked.pages.min(self.counted.len()).get();
+            self.window = self.window.max(asked.pages);
             return;
         }
         self.count_asked(asked.pages);
@@ -508,7 +508,10 @@ impl FileState {
         self.tally.waits += 1;
         let in_file = access.before(PageIndex::new(self.file_pages.get()));
         (device.long_reads()).on_wait(long_read, in_file.len(), waited_ns);
-        if long_read != LongRead::Whole {
+        if long_read == LongRead::Whole {
+            let late = self.tally.late + in_file.len().get();
+            self.tally.late = late.min(self.tally.useful);
+        } else {
             self.together.on_wait(waited_ns, covered, around);
         }
         let is_filled_in = filled_read.is_some_and(|filled_read| filled_read.is_filled_in());

@@ -48,6 +48,8 @@ pub struct Carried {
     pub(crate) late_ns: Option<u64>,
     /// The first range of what was to be asked for.
     pub(crate) pages: PageRange,
+    /// Pages of the read that it was decided with.
+    pub(crate) read: PageCount,
     /// When that was decided.
     pub(crate) at: Timestamp,
 }
@@ -77,6 +79,7 @@ impl Pending {
             held_ns: adviser.held_ns().saturating_sub(held_before_ns),
             late_ns: adviser.late_ns(),
             pages: self.decision.prefetch.first.pages(),
+            read: self.calls.access.len(),
             at: self.at,
         }
     }

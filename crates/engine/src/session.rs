@@ -314,7 +314,8 @@ impl<F: FileTable> Session<F> {
                 let device = self.devices.get(state.device());
                 device.on_held(carried.held_ns, carried.late_ns);
                 if carried.stream == Some(StreamId::OWN_READ) {
-                    (device.long_reads()).on_answer(&carried.asked, carried.held_ns);
+                    let held_ns = Some(carried.held_ns);
+                    (device.long_reads()).on_answer(carried.asked.answer, carried.read, held_ns);
                 }
                 self.tell(state.device());
                 self.settle(&mut entered, 0);
@@ -410,7 +411,7 @@ impl<F: FileTable> Session<F> {
                     state.on_answer(many, Some(stream), asked, &self.group);
                     if stream == StreamId::OWN_READ {
                         let device = self.devices.get(state.device());
-                        device.long_reads().on_answer(&asked, 0);
+                        (device.long_reads()).on_answer(asked.answer, asked.pages, None);
                     }
                 }
             }

@@ -97,6 +97,16 @@ impl World {
     }
 
     fn wait_of(&mut self, start: u64, outcome: &Outcome, served: Option<PageCount>, evicted: u64) {
+        self.wait_for(PageRange::new(start, start + 16), outcome, served, evicted);
+    }
+
+    fn wait_for(
+        &mut self,
+        access: PageRange,
+        outcome: &Outcome,
+        served: Option<PageCount>,
+        evicted: u64,
+    ) {
         let wait = Wait {
             stream: outcome.stream,
             covered: outcome.covered,
@@ -105,7 +115,6 @@ impl World {
             long_read: self.file.long_read(),
             waited_ns: 8_000_000,
         };
-        let access = PageRange::new(start, start + 16);
         let around = Around {
             group: &self.group,
             device: &self.device,
@@ -131,9 +140,11 @@ fn the_pages_of_a_long_read_are_requested_and_useful() {
     let second = world.read(10_000, 200);
     assert_eq!(second.decision.reason, Reason::LongRead);
     assert_eq!(second.decision.prefetch.pages(), PageCount::new(256));
+    world.wait_for(PageRange::new(10_000, 10_200), &second, None, 0);
     let (tally, wasted) = world.file.take_tally();
     let counts = (tally.prefetched, tally.useful, tally.late, wasted);
-    assert_eq!(counts, (256, 200, 0, 0));
+    assert_eq!(counts, (256, 200, 200, 0));
+    assert_eq!(world.file.window, PageCount::new(256));
 }
 
 /// Reads of 1 MiB of a copy come to the kernel's read-ahead in pieces of a pipe, which widen no window.

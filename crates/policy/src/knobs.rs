@@ -2,6 +2,9 @@
 
 use ahead_units::PageCount;
 
+/// `readahead_hit_rate` at which nothing may be brought that may not be read.
+pub const HIT_RATE_OF_NONE: u32 = 1;
+
 /// `readahead_ratio` up to which nothing is asked for (0), or all is left to the kernel (1).
 pub const RATIO_OF_KERNEL: u32 = 1;
 

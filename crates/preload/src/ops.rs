@@ -9,7 +9,6 @@ use std::ffi::c_int;
 use std::sync::atomic::Ordering::Relaxed;
 
 use ahead_engine::adviser::{Act, Adviser};
-use ahead_engine::device::LongRead;
 use ahead_engine::host::{EnterError, EnteredFile};
 use ahead_engine::report::{Aside, flags};
 use ahead_engine::session;
@@ -311,6 +310,15 @@ pub(crate) fn on_copied(fd: c_int) {
 /// A read of `length` bytes is about to begin at `position`, or where the descriptor stands.
 /// `None`: it is of no interest.
 pub(crate) fn before_read(fd: c_int, position: Option<u64>, length: usize) -> Option<Token> {
+    look_at_read(fd, position, length, false)
+}
+
+/// The same of one that is over already.
+pub(crate) fn of_read_that_is_over(fd: c_int, position: u64, length: usize) -> Option<Token> {
+    look_at_read(fd, Some(position), length, true)
+}
+
+fn look_at_read(fd: c_int, position: Option<u64>, length: usize, is_over: bool) -> Option<Token> {
     let (host, line) = (wake::host()?, line_in_use(fd)?);
     let mut is_fresh = false;
     let entry = match line.entry() {
@@ -331,6 +339,7 @@ pub(crate) fn before_read(fd: c_int, position: Option<u64>, length: usize) -> Op
     let access = bytes(start, length);
     let counted = (moves_position && !is_asked).then_some(start);
     let mut adviser = Direct::new(host, line, fd, entry, counted);
+    adviser.is_over = is_over;
     let mut read = || {
         if line.checks_cache() {
             return Ok(session::Token::new(entry.file, access.pages()));
@@ -366,13 +375,8 @@ pub(crate) fn before_read(fd: c_int, position: Option<u64>, length: usize) -> Op
 impl Token {
     /// For a read that is over already, and took `elapsed` ticks.
     pub(crate) fn that_took(self, elapsed: u64) -> Self {
-        let read = session::Token {
-            long_read: LongRead::No,
-            ..self.read
-        };
         Self {
             timer: self.timer.began_earlier(elapsed),
-            read,
             ..self
         }
     }

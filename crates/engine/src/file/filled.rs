@@ -3,7 +3,7 @@
 use ahead_policy::adaptive::Outcome;
 use ahead_policy::decision::{Decision, Prefetch};
 use ahead_policy::device::DeviceEstimate;
-use ahead_policy::knobs::{Knobs, RATIO_OF_KERNEL};
+use ahead_policy::knobs::{HIT_RATE_OF_NONE, Knobs, RATIO_OF_KERNEL};
 use ahead_policy::reason::{Pattern, Reason};
 use ahead_units::{PageCount, PageIndex, PageRange, Timestamp};
 
@@ -13,9 +13,6 @@ use crate::adviser::{Answer, CallsMade};
 use crate::filling::fillings::{FillingOf, Place};
 use crate::filling::{FilledRead, Filling, Waited, Want};
 use crate::group::Group;
-
-/// `readahead_hit_rate` at which nothing may be brought that may not be read.
-const HIT_RATE_OF_NONE: u32 = 1;
 
 /// What a file knows of being filled in. All zero: it is not.
 #[derive(Clone, Copy, Debug, Default)]

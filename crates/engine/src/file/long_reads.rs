@@ -10,7 +10,7 @@
 
 use ahead_policy::adaptive::Outcome;
 use ahead_policy::decision::Prefetch;
-use ahead_policy::knobs::RATIO_OF_KERNEL;
+use ahead_policy::knobs::{HIT_RATE_OF_NONE, RATIO_OF_KERNEL};
 use ahead_policy::reason::Reason;
 use ahead_policy::stock::{KERNEL_PAGES, long_read};
 use ahead_units::{PageCount, PageIndex, PageRange};
@@ -130,7 +130,8 @@ impl LongReads {
         if self.behind.is_empty() {
             (self.behind, self.looked_at) = (behind, 0);
         }
-        let end = if self.are_in_vain() {
+        let may_be_in_vain = limits.knobs.readahead_hit_rate > HIT_RATE_OF_NONE;
+        let end = if self.are_in_vain() || !may_be_in_vain {
             access.end
         } else {
             behind.end
@@ -177,7 +178,7 @@ mod tests {
     use ahead_policy::reason::Pattern;
 
     use super::*;
-    use crate::adviser::{Answer, CallsMade};
+    use crate::adviser::Answer;
     use crate::device::Device;
     use crate::device_facts::DeviceFacts;
     use crate::group::Group;
@@ -192,6 +193,7 @@ mod tests {
         long_reads: LongReads,
         /// Why its streams ask for nothing.
         reason: Reason,
+        sees_all: bool,
     }
 
     impl World {
@@ -215,6 +217,7 @@ mod tests {
                 },
                 long_reads: LongReads::default(),
                 reason: Reason::RandomReads,
+                sees_all: true,
             }
         }
 
@@ -229,7 +232,7 @@ mod tests {
                 device: &self.device,
                 is_shared: false,
                 has_lone_reads: false,
-                sees_all: true,
+                sees_all: self.sees_all,
                 now: Timestamp::new(0),
             };
             let access = PageRange::new(start, start + length);
@@ -307,8 +310,8 @@ mod tests {
             world.wait(64, 1000);
             if is_asked {
                 asked += 1;
-                let made = CallsMade::nothing(Answer::WasCached);
-                world.device.long_reads().on_answer(&made, 0);
+                let times = world.device.long_reads();
+                times.on_answer(Answer::WasCached, PageCount::new(64), None);
             }
         }
         assert!((10..=25).contains(&asked), "{asked}");
@@ -390,6 +393,25 @@ mod tests {
         world.read(1000, 64);
         world.wait(64, 1000);
         assert_eq!(world.read(5000, 64), None);
+    }
+
+    /// The daemon hears of reads when they are over.
+    #[test]
+    fn a_host_that_is_told_late_asks_for_none() {
+        let mut world = World::new();
+        world.sees_all = false;
+        world.read(1000, 64);
+        world.wait(64, 1000);
+        assert_eq!(world.read(5000, 64), None);
+    }
+
+    #[test]
+    fn at_a_rate_of_one_nothing_behind_it_is_asked_for() {
+        let mut world = World::new();
+        world.limits.knobs.readahead_hit_rate = 1;
+        world.read(1000, 64);
+        world.wait(64, 1000);
+        assert_eq!(world.read(5008, 64), Some((5008, 64)));
     }
 
     #[test]

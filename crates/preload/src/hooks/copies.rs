@@ -13,7 +13,7 @@
 //!   We read one only after the kernel has done so, or let it [copy](copy_from) what stands there.
 
 use super::reads::{
-    CALL_BYTES_MAX, Start, afterwards, announced, begun, is_watched, report, waited,
+    CALL_BYTES_MAX, Start, afterwards, announced, is_watched, over, report, waited,
 };
 use crate::guard::guarded;
 use crate::identity::borrowed;
@@ -154,7 +154,7 @@ impl Copy {
         // A recording has it all, and so has who began to be watched by it.
         if taken > length && was_file {
             let rest = begin.saturating_add(length as u64);
-            begun(self.source, rest, taken - length, &mut None);
+            over(self.source, rest, taken - length, &mut None);
         }
         result
     }

@@ -87,7 +87,15 @@ pub(super) fn announced(
     result
 }
 
-/// Looks at a read that began at `position` and is reported when it is over, and writes what is known to `token`.
+/// Looks at a read at `position` that is over, and writes what is known to `token`.
+#[inline]
+pub(super) fn over(fd: c_int, position: u64, length: usize, token: &mut Option<Token>) {
+    if let Begin::Closer = ops::begin(fd, Some(position), length, token) {
+        guarded(|| *token = ops::of_read_that_is_over(fd, position, length));
+    }
+}
+
+/// Looks at a read that begins at `position` and is reported when it is over, and writes what is known to `token`.
 #[inline]
 pub(super) fn begun(fd: c_int, position: u64, length: usize, token: &mut Option<Token>) {
     if let Begin::Closer = ops::begin(fd, Some(position), length, token) {
@@ -138,7 +146,7 @@ pub(super) fn report(fd: c_int, start: Start, bytes: usize, elapsed: Option<u64>
         return;
     };
     let mut token = None;
-    begun(fd, offset, bytes, &mut token);
+    over(fd, offset, bytes, &mut token);
     match (token, elapsed) {
         (Some(token), Some(elapsed)) => {
             let token = token.that_took(elapsed);
