@@ -45,8 +45,8 @@ impl Contest {
         fall(&self.lone_score);
     }
 
-    /// Pages of `file` are asked for, or read where none were. Whether those of another were since.
-    pub(crate) fn is_other_file(&self, file: u64) -> bool {
+    /// Pages of `file` are asked for, or read where none were. Returns whether those of another were since.
+    pub(crate) fn on_file(&self, file: u64) -> bool {
         let is_other = self.newest_file.load(Relaxed) != file;
         if is_other {
             self.newest_file.store(file, Relaxed);

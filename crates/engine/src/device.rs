@@ -299,9 +299,9 @@ impl Device {
         self.contest.is_on()
     }
 
-    /// [`Contest::is_other_file`].
-    pub(crate) fn is_other_file(&self, file: u64) -> bool {
-        self.contest.is_other_file(file)
+    /// [`Contest::on_file`].
+    pub(crate) fn on_file(&self, file: u64) -> bool {
+        self.contest.on_file(file)
     }
 
     /// What long reads wait for.

@@ -13,7 +13,7 @@ use ahead_units::{ByteRange, PageCount, PageIndex, PageRange, Timestamp};
 
 use crate::adviser::{Answer, CallsMade, Residency};
 use crate::budget::Published;
-use crate::device::{Ask, LongRead};
+use crate::device::{Ask, Device, LongRead};
 use crate::devices::DevicePlace;
 use crate::group::Group;
 use crate::guard::Consumed;
@@ -240,7 +240,7 @@ impl FileState {
             knobs,
             kernel_window: self.kernel_window,
             is_copied: self.is_copied,
-            is_alone: self.waiting.is_alone(now),
+            waiting: self.waiting,
         };
         let fills_in = self.filled.on_read(access, outcome, &limits, around);
         if fills_in {
@@ -253,6 +253,7 @@ impl FileState {
             self.reason = outcome.decision.reason;
         }
         let is_whole = (self.long_reads).on_read(access, asker, outcome, &limits, around);
+        // Of a stride that is left alone it is found out by that reason whether it is better asked for.
         if is_whole && self.reason != Reason::DoesNotPay {
             self.reason = Reason::LongRead;
         }
@@ -445,8 +446,10 @@ impl FileState {
         stream: Option<StreamId>,
         asked: CallsMade,
         group: &Group,
+        device: &Device,
     ) {
         if stream == Some(StreamId::OWN_READ) {
+            device.long_reads().on_answer(asked.answer);
             // Its own pages are read with it.
             self.tally.prefetched += asked.pages.get();
             self.tally.useful += asked.pages.min(self.counted.len()).get();

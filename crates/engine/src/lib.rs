@@ -41,6 +41,7 @@ pub mod host;
 mod lateness;
 mod lent;
 pub mod mapped_window;
+mod mean;
 pub mod members;
 mod opening;
 mod pending;

@@ -306,16 +306,16 @@ impl<F: FileTable> Session<F> {
                 if let Some(file_pages) = carried.file_pages {
                     state.set_file_pages(file_pages);
                 }
-                state.on_answer(many, carried.stream, carried.asked, &self.group);
+                let device = self.devices.get(state.device());
+                state.on_answer(many, carried.stream, carried.asked, &self.group, device);
                 if carried.stream == Some(StreamId::FILLED_IN) {
                     let around = self.around(state.device(), carried.at);
                     state.on_filled_in(carried.pages, carried.asked, carried.held_ns, &around);
                 }
-                let device = self.devices.get(state.device());
                 device.on_held(carried.held_ns, carried.late_ns);
-                if carried.stream == Some(StreamId::OWN_READ) {
-                    let held_ns = Some(carried.held_ns);
-                    (device.long_reads()).on_answer(carried.asked.answer, carried.read, held_ns);
+                let is_on_its_way = carried.asked.answer == Answer::OnItsWay;
+                if carried.stream == Some(StreamId::OWN_READ) && is_on_its_way {
+                    device.long_reads().on_held(carried.read, carried.held_ns);
                 }
                 self.tell(state.device());
                 self.settle(&mut entered, 0);
@@ -408,11 +408,8 @@ impl<F: FileTable> Session<F> {
                 }
                 Some(Deferred::Answer(stream, asked)) => {
                     let (state, many) = entered.state();
-                    state.on_answer(many, Some(stream), asked, &self.group);
-                    if stream == StreamId::OWN_READ {
-                        let device = self.devices.get(state.device());
-                        (device.long_reads()).on_answer(asked.answer, asked.pages, None);
-                    }
+                    let device = self.devices.get(state.device());
+                    state.on_answer(many, Some(stream), asked, &self.group, device);
                 }
             }
         }

@@ -86,7 +86,8 @@ impl World {
                 answer => CallsMade::nothing(answer),
             };
             let stream = outcome.asker();
-            self.file.on_answer(None, stream, asked, &self.group);
+            self.file
+                .on_answer(None, stream, asked, &self.group, &self.device);
         }
         outcome
     }

@@ -5,6 +5,7 @@ use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering::Relaxed};
 use ahead_units::PageCount;
 
 use crate::adviser::Answer;
+use crate::mean::mean_with;
 
 /// Long reads that are asked for before their times are compared.
 const TIMED_FIRST: u8 = 3;
@@ -71,8 +72,8 @@ impl LongReadTimes {
         }
     }
 
-    /// One more comes. Whether it is to be asked for: the one before it waited, and it pays.
-    pub(crate) fn is_next_asked_for(&self) -> bool {
+    /// One more comes. Returns whether it is to be asked for: the one before it waited, and it pays.
+    pub(crate) fn on_next(&self) -> bool {
         if !self.has_waited.swap(false, Relaxed) {
             return false;
         }
@@ -102,16 +103,13 @@ impl LongReadTimes {
         self.turn.store(0, Relaxed);
     }
 
-    /// This came of the calls for one of `pages`, which held up its reader for `held_ns`, if that is known.
-    pub(crate) fn on_answer(&self, answer: Answer, pages: PageCount, held_ns: Option<u64>) {
+    /// This came of the calls for one.
+    pub(crate) fn on_answer(&self, answer: Answer) {
         match answer {
             Answer::OnItsWay => {
                 // The next one will not be in memory either.
                 self.has_waited.store(true, Relaxed);
                 self.next_pause.store(0, Relaxed);
-                if let Some(held_ns) = held_ns {
-                    take_in(&self.held_ns, pages, held_ns);
-                }
             }
             Answer::WasCached => {
                 let pause = self.next_pause.load(Relaxed).saturating_mul(2);
@@ -121,6 +119,11 @@ impl LongReadTimes {
             }
             Answer::Unknown | Answer::Refused | Answer::NotHere => {}
         }
+    }
+
+    /// The calls for one of `pages`, which is on its way, have held up its reader for `held_ns`.
+    pub(crate) fn on_held(&self, pages: PageCount, held_ns: u64) {
+        take_in(&self.held_ns, pages, held_ns);
     }
 
     /// A read of `pages` of its file, which is this, waited `waited_ns`.
@@ -138,14 +141,11 @@ impl LongReadTimes {
     }
 }
 
-/// `pages` took `time_ns`, which counts for a quarter of what a page takes, in the mean.
+/// `pages` took `time_ns`, which goes into what a page takes in the mean.
 fn take_in(page_ns: &AtomicU32, pages: PageCount, time_ns: u64) {
-    let ns = u32::try_from(time_ns / pages.get().max(1)).unwrap_or(u32::MAX);
-    let mean = match page_ns.load(Relaxed) {
-        0 => ns,
-        mean => mean - mean / 4 + ns / 4,
-    };
-    page_ns.store(mean, Relaxed);
+    let newest = (time_ns / pages.get().max(1)).min(u32::MAX.into());
+    let mean = mean_with(page_ns.load(Relaxed).into(), newest);
+    page_ns.store(u32::try_from(mean).unwrap_or(u32::MAX), Relaxed);
 }
 
 #[cfg(test)]
@@ -160,7 +160,7 @@ mod tests {
         let mut before = LongRead::No;
         let mut asked = 0;
         for _ in 0..1000 {
-            let (read, page_ns) = match (times.is_next_asked_for(), before) {
+            let (read, page_ns) = match (times.on_next(), before) {
                 (true, LongRead::ByKernel) => (LongRead::Whole, 1000),
                 (true, _) => (LongRead::Whole, 700),
                 (false, LongRead::Whole) => (LongRead::ByKernel, 400),
@@ -184,11 +184,11 @@ mod tests {
                 64 * if read == LongRead::Whole { 600 } else { 1000 },
             );
         }
-        times.on_answer(Answer::OnItsWay, pages, Some(64 * 300));
+        times.on_held(pages, 64 * 300);
         assert!(times.is_faster());
-        times.on_answer(Answer::OnItsWay, pages, None);
+        times.on_answer(Answer::OnItsWay);
         assert!(times.is_faster());
-        times.on_answer(Answer::OnItsWay, pages, Some(64 * 1000));
+        times.on_held(pages, 64 * 1000);
         assert!(!times.is_faster());
     }
 }

@@ -1,7 +1,9 @@
-//! What of a file limits what is asked for beside its streams.
+//! What those need to know of a file who ask for pages of it beside its streams.
 
 use ahead_policy::knobs::Knobs;
 use ahead_units::PageCount;
+
+use crate::waiting::Waiting;
 
 /// What of a file limits what is asked for beside its streams.
 #[derive(Clone, Copy, Debug)]
@@ -12,6 +14,6 @@ pub(super) struct Limits {
     pub(super) kernel_window: Option<PageCount>,
     /// It is copied inside the kernel.
     pub(super) is_copied: bool,
-    /// Hardly ever more than one of its reads waits at the same time.
-    pub(super) is_alone: bool,
+    /// How many of its reads wait at the same time.
+    pub(super) waiting: Waiting,
 }

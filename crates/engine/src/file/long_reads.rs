@@ -89,7 +89,7 @@ impl LongReads {
             around.device.long_reads().on_other_length();
         }
         // Who goes from file to file has the device alone all the same.
-        let is_other = around.device.is_other_file(asker);
+        let is_other = around.device.on_file(asker);
         let has_come_back = core::mem::replace(&mut self.was_read, true) && is_other;
         // Of what else may ask there is a reason why it does not.
         let is_free = matches!(
@@ -119,14 +119,14 @@ impl LongReads {
         }
         self.newest = LongRead::ByKernel;
         let is_alone = !has_come_back
-            && limits.is_alone
+            && limits.waiting.is_alone(around.now)
             && !around.is_shared
             && !around.has_lone_reads
             && !device.is_starved(around.now);
-        let least = access.end.get();
-        let end = access.start.get() + long_read(length, window, piece);
-        let end = end.min(least + BEHIND_PAGES_MAX) / ALIGN_PAGES * ALIGN_PAGES;
-        let behind = PageRange::new(least, end.max(least)).before(file_end);
+        let read_end = access.end.get();
+        let kernel_end = access.start.get() + long_read(length, window, piece);
+        let end = kernel_end.min(read_end + BEHIND_PAGES_MAX) / ALIGN_PAGES * ALIGN_PAGES;
+        let behind = PageRange::new(read_end, end.max(read_end)).before(file_end);
         if self.behind.is_empty() {
             (self.behind, self.looked_at) = (behind, 0);
         }
@@ -139,7 +139,7 @@ impl LongReads {
         let pages = PageRange::new(access.start.get(), end.get());
         let is_allowed = (is_alone || length <= PAGES_BESIDE_OTHERS)
             && pages.len() <= around.group.budget.available();
-        if !is_allowed || !device.long_reads().is_next_asked_for() {
+        if !is_allowed || !device.long_reads().on_next() {
             return false;
         }
         device.on_other_ask(pages.len(), around.now);
@@ -183,6 +183,7 @@ mod tests {
     use crate::device_facts::DeviceFacts;
     use crate::group::Group;
     use crate::settings::Settings;
+    use crate::waiting::Waiting;
 
     const MINE: u64 = 7;
 
@@ -213,7 +214,7 @@ mod tests {
                     knobs: Knobs::default(),
                     kernel_window: None,
                     is_copied: false,
-                    is_alone: true,
+                    waiting: Waiting::default(),
                 },
                 long_reads: LongReads::default(),
                 reason: Reason::RandomReads,
@@ -246,6 +247,12 @@ mod tests {
                 .on_read(access, asker, &mut outcome, &self.limits, &around);
             let asked = outcome.decision.prefetch.one_range();
             asks.then(|| (asked.start.get(), asked.len().get()))
+        }
+
+        /// A long one comes, and waits: the next one may be asked for.
+        fn read_and_wait(&mut self, length: u64) {
+            self.read(1000, length);
+            self.wait(length, 1000);
         }
 
         /// The newest one, of so many pages, waited.
@@ -311,7 +318,7 @@ mod tests {
             if is_asked {
                 asked += 1;
                 let times = world.device.long_reads();
-                times.on_answer(Answer::WasCached, PageCount::new(64), None);
+                times.on_answer(Answer::WasCached);
             }
         }
         assert!((10..=25).contains(&asked), "{asked}");
@@ -322,15 +329,14 @@ mod tests {
     fn a_very_long_read_is_left_to_the_kernel_beside_others() {
         for (reader, length, is_asked) in [(MINE, 1024, true), (8, 1024, false), (8, 256, true)] {
             let mut world = World::new();
-            world.read(1000, 1024);
-            world.wait(1024, 1000);
+            world.read_and_wait(1024);
             world.read_of(reader, 20, 4);
             assert_eq!(world.read(500_000, length).is_some(), is_asked);
         }
         let mut world = World::new();
-        world.limits.is_alone = false;
-        world.read(1000, 1024);
-        world.wait(1024, 1000);
+        // Two at a time, since the clock began.
+        (world.limits.waiting).on_wait(1_000_000, Timestamp::new(500_000), 1);
+        world.read_and_wait(1024);
         assert_eq!(world.read(500_000, 1024), None, "threads of one file");
     }
 
@@ -357,8 +363,7 @@ mod tests {
             (Reason::DoesNotPay, true),
         ] {
             let mut world = World::new();
-            world.read(1000, 64);
-            world.wait(64, 1000);
+            world.read_and_wait(64);
             world.reason = reason;
             assert_eq!(world.read(5000, 64).is_some(), is_asked, "{reason:?}");
         }
@@ -368,8 +373,7 @@ mod tests {
     fn what_memory_has_no_place_for_is_not_asked_for() {
         let mut world = World::new();
         (world.group.budget).set_limits(PageCount::new(64), PageCount::new(0), 50);
-        world.read(1000, 64);
-        world.wait(64, 1000);
+        world.read_and_wait(64);
         assert_eq!(world.read(5000, 64), None);
     }
 
@@ -377,8 +381,7 @@ mod tests {
     #[test]
     fn who_waits_behind_one_waits_for_more_than_an_access() {
         let mut world = World::new();
-        world.read(1000, 64);
-        world.wait(64, 1000);
+        world.read_and_wait(64);
         let now = Timestamp::new(1_000_000);
         assert!(world.device.was_idle(1000, now));
         assert!(world.read(5000, 64).is_some());
@@ -390,8 +393,7 @@ mod tests {
     fn a_copy_is_not_asked_for() {
         let mut world = World::new();
         world.limits.is_copied = true;
-        world.read(1000, 64);
-        world.wait(64, 1000);
+        world.read_and_wait(64);
         assert_eq!(world.read(5000, 64), None);
     }
 
@@ -400,8 +402,7 @@ mod tests {
     fn a_host_that_is_told_late_asks_for_none() {
         let mut world = World::new();
         world.sees_all = false;
-        world.read(1000, 64);
-        world.wait(64, 1000);
+        world.read_and_wait(64);
         assert_eq!(world.read(5000, 64), None);
     }
 
@@ -409,8 +410,7 @@ mod tests {
     fn at_a_rate_of_one_nothing_behind_it_is_asked_for() {
         let mut world = World::new();
         world.limits.knobs.readahead_hit_rate = 1;
-        world.read(1000, 64);
-        world.wait(64, 1000);
+        world.read_and_wait(64);
         assert_eq!(world.read(5008, 64), Some((5008, 64)));
     }
 
@@ -419,8 +419,7 @@ mod tests {
         for ratio in [0, 1, 50] {
             let mut world = World::new();
             world.limits.knobs.readahead_ratio = ratio;
-            world.read(1000, 64);
-            world.wait(64, 1000);
+            world.read_and_wait(64);
             assert_eq!(world.read(5000, 64).is_some(), ratio > 1, "{ratio}");
         }
     }

@@ -12,6 +12,7 @@ use ahead_units::{PageCount, PageRange, Timestamp};
 
 use super::around::Around;
 use crate::device::{ACCESS_NS_MAX, FASTEST_ARM_MB};
+use crate::mean::mean_with;
 use crate::throughput::rate;
 
 /// Fewest and most elements that are looked at. Fewer, and one that an arm finds on its way decides.
@@ -26,9 +27,6 @@ const SOONER_PARTS: u64 = 8;
 
 /// A stride by itself: so many reads of the file in a row were its elements. What is read in between moves an arm as well.
 const IN_A_ROW: u8 = 8;
-
-/// The newest wait counts for one part in so many of the mean.
-const MEAN_PARTS: u64 = 4;
 
 /// What was found out.
 #[derive(Clone, Copy, Debug)]
@@ -176,10 +174,7 @@ impl Together {
             self.until = around.now;
         } else if !covered && !around.is_shared && around.device.was_idle(waited_ns, around.now) {
             let waited_ns = waited_ns.min(ACCESS_NS_MAX);
-            self.alone_ns = match self.alone_ns {
-                0 => waited_ns,
-                mean => mean - mean / MEAN_PARTS + waited_ns / MEAN_PARTS,
-            };
+            self.alone_ns = mean_with(self.alone_ns, waited_ns);
         }
     }
 
