@@ -104,6 +104,7 @@ impl FileState {
         if self.device != facts.device {
             (self.together, self.long_reads) = (Together::default(), LongReads::default());
         }
+        self.filled.on_open();
         self.file_pages = facts.file_pages;
         self.device = facts.device;
         self.knobs = facts.knobs;

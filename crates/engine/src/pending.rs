@@ -6,7 +6,6 @@ use ahead_policy::reason::Reason;
 use ahead_units::{PageCount, PageRange, Timestamp};
 
 use crate::adviser::{Adviser, Answer, Calls, CallsMade, apply};
-use crate::device::LongRead;
 use crate::file::Around;
 
 /// First piece of a small file that is brought whole, 128 KiB at least: what the kernel lets a reader wait for at most. Less, and
@@ -55,14 +54,6 @@ pub struct Carried {
 }
 
 impl Pending {
-    /// What is left to be carried out of it where the read that it was decided with is over: all, or nothing where it is that read which
-    /// is asked for. `read` is what that is to the kernel's requests, of which nothing is to be learned then.
-    #[must_use]
-    pub fn beyond_own_read(self, read: &mut LongRead) -> Option<Self> {
-        *read = LongRead::No;
-        (self.decision.reason != Reason::LongRead).then_some(self)
-    }
-
     /// Carries the decision out, call by call.
     pub fn carry_out(&self, adviser: &mut impl Adviser) -> Carried {
         let held_before_ns = adviser.held_ns();

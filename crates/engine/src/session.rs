@@ -92,6 +92,17 @@ pub struct Token<F> {
     pub widened: Option<PageCount>,
 }
 
+/// When a read is told of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WhenTold {
+    /// Before it begins.
+    Before,
+    /// When it is over, and what it waited too.
+    After,
+    /// Later. What it waited is not told of.
+    Late,
+}
+
 impl<F> Token<F> {
     /// A read of which nothing is known.
     pub const fn new(file: F, access: PageRange) -> Self {
@@ -196,8 +207,8 @@ impl<F: FileTable> Session<F> {
         Ok((quick, token))
     }
 
-    /// The program is about to read `access`. A decision that comes back is to be
-    /// [carried out](Pending::carry_out) before the read.
+    /// The program is about to read `access`, or has just read it. A decision that comes back is to be
+    /// [carried out](Pending::carry_out) before the read, if that has not begun.
     ///
     /// # Errors
     /// [`EnterError::Gone`]: the host has to look at the file again. A busy file takes the access in
@@ -207,10 +218,11 @@ impl<F: FileTable> Session<F> {
         file: F::File,
         access: impl Into<ByteRange>,
         now: Timestamp,
+        told: WhenTold,
     ) -> Result<(Token<F::File>, Option<Pending>), EnterError> {
         let access = access.into();
         let mut token = Token::new(file, access.pages());
-        let pending = self.take_in(file, access, now, &mut token)?;
+        let pending = self.take_in(file, access, now, told, &mut token)?;
         Ok((token, pending))
     }
 
@@ -221,6 +233,7 @@ impl<F: FileTable> Session<F> {
         file: F::File,
         access: ByteRange,
         now: Timestamp,
+        told: WhenTold,
         token: &mut Token<F::File>,
     ) -> Result<Option<Pending>, EnterError> {
         let mut entered = match self.files.enter(file) {
@@ -231,7 +244,7 @@ impl<F: FileTable> Session<F> {
             }
             Err(gone) => return Err(gone),
         };
-        let (outcome, pending) = self.decide(&mut entered, file, access, now, false);
+        let (outcome, pending) = self.decide(&mut entered, file, access, now, told);
         let (state, _) = entered.state();
         let device = state.device();
         token.served = state.served();
@@ -254,20 +267,20 @@ impl<F: FileTable> Session<F> {
         Ok(pending)
     }
 
-    /// `is_late`: the access is taken in after it was made, and what it waited is not told of.
     fn decide(
         &self,
         entered: &mut F::Entered<'_>,
         file: F::File,
         access: ByteRange,
         now: Timestamp,
-        is_late: bool,
+        told: WhenTold,
     ) -> (Outcome, Option<Pending>) {
         self.group.hear(self.files.members(), now);
         let (state, many) = entered.state();
         let asker = self.files.number(file);
         let mut around = self.around(state.device(), now);
-        around.sees_all &= !is_late;
+        around.sees_all &= told != WhenTold::Late;
+        around.is_over = told != WhenTold::Before;
         let outcome = state.on_access(many, access, &around, asker);
         let asks = outcome.decision.prefetch.count > 0;
         let pending = asks.then(|| Pending {
@@ -346,10 +359,12 @@ impl<F: FileTable> Session<F> {
         self.take_in_deferred(file, now, adviser);
         let access = access.into();
         let mut token = Token::new(file, access.pages());
-        let mut pending = self.take_in(file, access, now, &mut token)?;
-        if adviser.is_over() {
-            pending = pending.and_then(|pending| pending.beyond_own_read(&mut token.long_read));
-        }
+        let told = if adviser.is_over() {
+            WhenTold::After
+        } else {
+            WhenTold::Before
+        };
+        let pending = self.take_in(file, access, now, told, &mut token)?;
         if let Some(window) = token.widened {
             self.widen(file, window, adviser);
         }
@@ -400,7 +415,7 @@ impl<F: FileTable> Session<F> {
             match entered.next_deferred() {
                 None => return,
                 Some(Deferred::Access(access)) => {
-                    let (_, pending) = self.decide(&mut entered, file, access, now, true);
+                    let (_, pending) = self.decide(&mut entered, file, access, now, WhenTold::Late);
                     drop(entered);
                     if let Some(pending) = &pending {
                         self.carry_out(file, pending, adviser);
@@ -475,6 +490,7 @@ impl<F: FileTable> Session<F> {
                 .member
                 .has_lone_reads(self.devices.number(device)),
             sees_all: F::SEES_ALL_READS,
+            is_over: false,
             now,
         }
     }

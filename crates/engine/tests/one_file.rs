@@ -76,6 +76,7 @@ impl World {
             is_shared: false,
             has_lone_reads: false,
             sees_all: true,
+            is_over: false,
             now: NEVER,
         };
         let outcome = self.file.on_access(None, access, &around, 1);
@@ -122,6 +123,7 @@ impl World {
             is_shared: false,
             has_lone_reads: false,
             sees_all: true,
+            is_over: false,
             now: NEVER,
         };
         self.file
@@ -338,6 +340,7 @@ fn a_wait_without_a_stream_tells_about_the_device() {
         is_shared: false,
         has_lone_reads: false,
         sees_all: true,
+        is_over: false,
         now: NEVER,
     };
     let access = PageRange::new(5000, 5001);
@@ -362,6 +365,7 @@ fn a_file_with_many_streams_moves_to_the_large_table() {
                 is_shared: false,
                 has_lone_reads: false,
                 sees_all: true,
+                is_over: false,
                 now: NEVER,
             };
             let outcome = world.file.on_access(lent, access, &around, 1);

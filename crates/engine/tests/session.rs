@@ -10,7 +10,7 @@ use ahead_engine::adviser::Answer;
 use ahead_engine::device_facts::DeviceFacts;
 use ahead_engine::host::{EnterError, FileTable};
 use ahead_engine::members::{Member, Outstanding, WORDS};
-use ahead_engine::session::Session;
+use ahead_engine::session::{Session, WhenTold};
 use ahead_engine::settings::Settings;
 use ahead_policy::adaptive::Quick;
 use ahead_units::{Advice, PageCount, PageRange, Timestamp};
@@ -292,7 +292,9 @@ fn an_answer_to_a_busy_file_is_taken_in_by_the_next_read() {
     let mut log = Log::new(64 * MIB);
     read(&session, 0, 0, 0, &mut log);
     let access = PageRange::new(16, 32);
-    let (_, pending) = session.on_access(0, access, at(0)).unwrap();
+    let (_, pending) = session
+        .on_access(0, access, at(0), WhenTold::Before)
+        .unwrap();
     log.answer = Answer::Refused;
     let carried = pending.expect("a second read asks").carry_out(&mut log);
     session.files.files[0].busy.set(true);

@@ -6,7 +6,7 @@ mod support;
 use ahead_units::PAGE_BYTES;
 use ahead_workload::{Job, random};
 
-use support::{DISKS, assert_at_most, job_of, job_of_threads, on_disks, report};
+use support::{DISKS, assert_at_most, assert_odd_on, job_of, job_of_threads, on_disks, report};
 
 /// One program that reads these pages of one file, in this order.
 fn job_of_pages(pages: impl IntoIterator<Item = u64>) -> Job {
@@ -50,6 +50,19 @@ fn records_in_an_order_without_order_are_there_before_most_of_them_are_read() {
         let what = format!("records of {record_bytes} in reads of {read_bytes}");
         assert_at_most(&what, &job, &on_disks(most));
     }
+}
+
+/// Pieces of several sections each, in any order. Most begin where nothing was read before, so few were come back to, and little could be spent:
+/// 0.55, 0.64, 0.89, 0.95 and 0.35 of the kernel's time before.
+#[test]
+fn pieces_in_an_order_without_order_are_there_before_many_of_them_are_read() {
+    assert_odd_on(&[
+        (50072, "nvme", 40),
+        (50072, "ssd", 59),
+        (50072, "cloud", 81),
+        (50129, "array", 77),
+        (50025, "hdd", 25),
+    ]);
 }
 
 #[test]

@@ -28,7 +28,7 @@ const PAUSE_MAX: u8 = 64;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(u8)]
 pub enum LongRead {
-    /// Not longer than what the kernel asks for at once, or asked for otherwise.
+    /// Not longer than what the kernel asks for at once, asked for otherwise, or one that may not be.
     #[default]
     No,
     /// The kernel brings it in.

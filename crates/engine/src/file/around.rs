@@ -18,6 +18,8 @@ pub struct Around<'a> {
     pub has_lone_reads: bool,
     /// The host tells of [all reads](crate::host::FileTable::SEES_ALL_READS).
     pub sees_all: bool,
+    /// The newest read is over already: asking for it alone would be in vain.
+    pub is_over: bool,
     /// The moment.
     pub now: Timestamp,
 }

@@ -22,11 +22,18 @@ pub(super) struct Filled {
     filled_read: Option<FilledRead>,
     /// It would be if there is more memory than is known.
     looks_at_memory: bool,
+    /// A stream asked for the newest read that was looked at.
+    in_stream: bool,
     /// Pages that were asked for and given up unread.
     given_up: u64,
 }
 
 impl Filled {
+    /// The file was opened: who reads it now has left no stream.
+    pub(super) fn on_open(&mut self) {
+        self.in_stream = false;
+    }
+
     /// Of the newest read, what it is to the file, if that may be filled in.
     pub(super) fn filled_read(&self) -> Option<FilledRead> {
         self.filled_read
@@ -68,6 +75,9 @@ impl Filled {
             || outcome.decision.prefetch.count > 0
             || outcome.decision.reason == Reason::KernelAsks;
         self.filled_read = None;
+        // What the kernel asks for ends with what it brought in for nothing.
+        let in_stream = is_asked_for && outcome.decision.reason != Reason::KernelAsks;
+        let was_in_stream = core::mem::replace(&mut self.in_stream, in_stream && around.sees_all);
         if !around.sees_all || access.is_empty() {
             self.on_late_read(access, around);
             return false;
@@ -89,11 +99,17 @@ impl Filled {
                 }
             };
         let device = around.device.estimate();
+        // Of threads it may be another one that reads elsewhere.
+        let is_elsewhere = outcome.stream.is_none() && limits.waiting.is_alone(around.now);
+        let window = (around.device).kernel_window(access.len(), limits.kernel_window);
+        let ended = (was_in_stream && is_elsewhere).then_some(window);
+        let section = filling.section();
         let want = want(
             &outcome.decision,
             &limits.knobs,
             &device,
-            filling.section(),
+            section,
+            ended,
             around,
         );
         let (filled_read, piece) = filling.on_read(access, &device, want, around.now);
@@ -192,12 +208,13 @@ impl Filled {
     }
 }
 
-/// What may be asked for with a read of which streams decide so, on a file with sections of so many pages.
+/// What may be asked for with a read of which streams decide so, on a file with sections of so many pages. `ended`: as [`Want::ended`].
 fn want(
     decision: &Decision,
     knobs: &Knobs,
     device: &DeviceEstimate,
     section: PageCount,
+    ended: Option<PageCount>,
     around: &Around<'_>,
 ) -> Option<Want> {
     let group = around.group;
@@ -213,6 +230,7 @@ fn want(
     let at_once = device.pipeline_request().max(section);
     may_ask.then_some(Want {
         backward,
+        ended,
         pages_max: at_once.min(available).min(knobs.request_pages_max),
     })
 }

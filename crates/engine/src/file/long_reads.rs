@@ -112,12 +112,12 @@ impl LongReads {
         let window = window.get();
         let may_ask = limits.knobs.readahead_ratio > RATIO_OF_KERNEL
             && around.sees_all
+            && !around.is_over
             && !around.group.guard.is_left_alone();
         let is_long = length > piece.max(window) && length <= limits.knobs.request_pages_max.get();
         if !is_long || window == 0 || !may_ask {
             return false;
         }
-        self.newest = LongRead::ByKernel;
         let is_alone = !has_come_back
             && limits.waiting.is_alone(around.now)
             && !around.is_shared
@@ -139,7 +139,11 @@ impl LongReads {
         let pages = PageRange::new(access.start.get(), end.get());
         let is_allowed = (is_alone || length <= PAGES_BESIDE_OTHERS)
             && pages.len() <= around.group.budget.available();
-        if !is_allowed || !device.long_reads().on_next() {
+        if !is_allowed {
+            return false;
+        }
+        if !device.long_reads().on_next() {
+            self.newest = LongRead::ByKernel;
             return false;
         }
         device.on_other_ask(pages.len(), around.now);
@@ -195,6 +199,7 @@ mod tests {
         /// Why its streams ask for nothing.
         reason: Reason,
         sees_all: bool,
+        is_over: bool,
     }
 
     impl World {
@@ -219,6 +224,7 @@ mod tests {
                 long_reads: LongReads::default(),
                 reason: Reason::RandomReads,
                 sees_all: true,
+                is_over: false,
             }
         }
 
@@ -234,6 +240,7 @@ mod tests {
                 is_shared: false,
                 has_lone_reads: false,
                 sees_all: self.sees_all,
+                is_over: self.is_over,
                 now: Timestamp::new(0),
             };
             let access = PageRange::new(start, start + length);
@@ -404,6 +411,34 @@ mod tests {
         world.sees_all = false;
         world.read_and_wait(64);
         assert_eq!(world.read(5000, 64), None);
+    }
+
+    #[test]
+    fn a_read_that_is_over_is_not_asked_for_and_leaves_the_next_one_to_be() {
+        let mut world = World::new();
+        world.read_and_wait(64);
+        world.is_over = true;
+        assert_eq!(world.read(5000, 64), None);
+        world.wait(64, 1000);
+        world.is_over = false;
+        assert!(world.read(7000, 64).is_some());
+    }
+
+    /// Those that may not be asked for take the kernel a third of the time for each page.
+    #[test]
+    fn what_may_not_be_asked_for_says_nothing_of_what_may() {
+        let mut world = World::new();
+        world.read_and_wait(64);
+        let mut asked = 0;
+        for number in 1..=128 {
+            world.read_of(8, number, 4);
+            assert_eq!(world.read(number * 5000, 1024), None);
+            world.wait(1024, 300);
+            let is_asked = world.read(number * 3000, 64).is_some();
+            asked += u64::from(is_asked);
+            world.wait(64, if is_asked { 500 } else { 1000 });
+        }
+        assert!((124..=126).contains(&asked), "{asked}");
     }
 
     #[test]

@@ -10,11 +10,13 @@
 //!   mean (those that a stream asks for as others of their kind), and that may be spent as well: so where reads come back to what was
 //!   brought, each section pays for the next ones,
 //!   and the whole file is there after a few times as long as it takes to read in one go;
+//! * where a stream ends, of which the kernel would have brought a window more by itself, a part of that may be spent;
 //! * what the reads that a section is asked for with wait longer than others is its price, and a read that waits inside of a
 //!   section all the same was no gain.
 //!
 //! Who moves through a file does not come back to what it leaves behind, so only [visits] to sections that were left for a
-//! while count; but for who moves backward over holes, which the kernel does not read through. Time that reads wait together is one time, as
+//! while count; but for who moves backward over holes, which the kernel does not read through. Who reads a file in pieces, in any order, comes
+//! to most of them for the first time, and to some beside one that was read: where that is seen at times, each piece counts. Time that reads wait together is one time, as
 //! it is on the clock. Pages are known one by one up to 512 MiB ([`pages`]), in longer files some at a time.
 
 mod account;
@@ -131,6 +133,8 @@ impl FilledRead {
 pub(crate) struct Want {
     /// Reads move towards the begin of the file, over holes.
     pub(crate) backward: bool,
+    /// The read before was one that a stream had asked for, and this one is elsewhere: that may have ended. What the kernel asks for at once.
+    pub(crate) ended: Option<PageCount>,
     /// Pages, at most.
     pub(crate) pages_max: PageCount,
 }
@@ -235,6 +239,15 @@ impl Filling {
         let mut read = self.take_in_read(pages, device, false);
         if !read.is_first || read.is_inside {
             return (read, None);
+        }
+        if let Some(Want {
+            ended: Some(window),
+            pages_max,
+            ..
+        }) = want
+        {
+            let (kernel_ns, most_ns) = (device.transfer_ns(window), device.transfer_ns(pages_max));
+            self.account.on_ended(kernel_ns, most_ns);
         }
         let piece = want.and_then(|want| self.ask(pages, want, device, now));
         read.asks = piece.is_some();
@@ -363,7 +376,9 @@ impl Filling {
         device: &DeviceEstimate,
         now: Timestamp,
     ) -> Option<Piece> {
-        if !want.backward && !self.visits.come_back() {
+        let come_back =
+            self.visits.come_back() || want.ended.is_some() && self.visits.come_back_at_times();
+        if !want.backward && !come_back {
             return None;
         }
         let mut of_access = self.cut.sections(access);

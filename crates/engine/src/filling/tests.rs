@@ -31,6 +31,7 @@ fn page(page: u64) -> PageRange {
 fn want(backward: bool) -> Option<Want> {
     Some(Want {
         backward,
+        ended: None,
         pages_max: MOST,
     })
 }
@@ -52,10 +53,21 @@ impl Reader {
     }
 
     fn read(&mut self, number: u64, backward: bool) -> FilledRead {
+        self.read_with(number, want(backward))
+    }
+
+    /// A stream asks for these pages and reads them.
+    fn read_asked_for(&mut self, pages: core::ops::Range<u64>) {
+        self.filling
+            .on_read_asked_for(PageRange::new(pages.start, pages.end), &DEVICE);
+        let pages = at(pages.start)..at(pages.end);
+        self.there[pages.clone()].fill(true);
+        self.read[pages].fill(true);
+    }
+
+    fn read_with(&mut self, number: u64, want: Option<Want>) -> FilledRead {
         let began = Timestamp::new(self.now_ns);
-        let (filled_read, asked) =
-            self.filling
-                .on_read(page(number), &DEVICE, want(backward), began);
+        let (filled_read, asked) = self.filling.on_read(page(number), &DEVICE, want, began);
         let mut wait_ns = 0;
         if !core::mem::replace(&mut self.there[at(number)], true) {
             wait_ns += DEVICE.access_ns;
@@ -101,6 +113,23 @@ impl Reader {
         });
         found.map(|section| self.filling.cut.pages(&section))
     }
+}
+
+/// Pieces of 19 pages in any order: the first page of each is read alone, a stream asks for the others.
+#[test]
+fn a_file_that_is_read_in_pieces_in_any_order_is_filled_in() {
+    let waited = |ended: Option<PageCount>| {
+        let mut reader = Reader::new();
+        let pieces = FILE_PAGES / 19;
+        for piece in (0..pieces).map(|piece| piece.wrapping_mul(0x9e37_79b9) % pieces * 19) {
+            let want = want(false).map(|want| Want { ended, ..want });
+            reader.read_with(piece, want);
+            reader.read_asked_for(piece + 1..piece + 19);
+        }
+        reader.waited_ns / DEVICE.access_ns
+    };
+    assert_eq!(waited(None), 498);
+    assert_eq!(waited(Some(PageCount::new(32))), 362);
 }
 
 /// Pages without order, some of them twice.
@@ -364,6 +393,7 @@ fn any_reads_and_waits_keep_sections_in_the_file_and_the_account_in_order() {
             let most = PageCount::new(any(4096)).max(filling.section());
             let want = Want {
                 backward: any(2) == 0,
+                ended: (any(2) == 0).then_some(PageCount::new(any(1 << 12))),
                 pages_max: most,
             };
             let before: Vec<bool> = (0..filling.cut.count())

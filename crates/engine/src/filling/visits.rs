@@ -12,6 +12,10 @@ const LOOK_PARTS: u64 = 4;
 /// Reads of a look, at least and at most. Fewer, and reads on so many ways come back each time; more, and random ones do late.
 const LOOK_READS: (u64, u64) = (8, 64);
 
+/// Reads come back at times if so many of the newest did, as many as a `u16` has bits. Fewer, and ways through a file that cross are such; more, and
+/// a file that is read in pieces in any order is known when much of it is read.
+const BACK_AT_TIMES: u32 = 2;
+
 /// What was read in when. All zero: nothing was.
 #[derive(Debug)]
 pub(super) struct Visits {
@@ -22,7 +26,8 @@ pub(super) struct Visits {
     /// Reads of a look, and those that are left of this one.
     look_reads: u64,
     left: u64,
-    come_back: bool,
+    /// Which of the newest reads have come back, the newest in the lowest bit.
+    newest_back: u16,
 }
 
 impl Visits {
@@ -33,7 +38,7 @@ impl Visits {
         earlier: Sections::NONE,
         look_reads: 0,
         left: 0,
-        come_back: false,
+        newest_back: 0,
     };
 
     /// It is about a file of so many sections, of which none was read in.
@@ -42,7 +47,7 @@ impl Visits {
         self.newest.clear();
         self.recent.clear();
         self.earlier.clear();
-        self.come_back = false;
+        self.newest_back = 0;
         self.look_reads = (sections / LOOK_PARTS).clamp(least, most);
         self.left = self.look_reads;
     }
@@ -54,14 +59,20 @@ impl Visits {
             self.left = self.look_reads;
         }
         self.left = self.left.saturating_sub(1);
-        self.come_back =
+        let comes_back =
             self.earlier.has(section) && !self.recent.has(section) && !self.newest.has(section);
+        self.newest_back = self.newest_back << 1 | u16::from(comes_back);
         self.newest.insert(section);
     }
 
     /// Whether the newest read has come back to its section.
     pub(super) fn come_back(&self) -> bool {
-        self.come_back
+        self.newest_back & 1 != 0
+    }
+
+    /// Whether reads come back at times.
+    pub(super) fn come_back_at_times(&self) -> bool {
+        self.newest_back.count_ones() >= BACK_AT_TIMES
     }
 }
 
@@ -98,6 +109,23 @@ mod tests {
         assert!(coming_back(random) > 1000);
         let rounds = (0..512).map(|read| read % 256);
         assert_eq!(coming_back(rounds), 256, "all of the second round");
+    }
+
+    /// Pieces of three sections, in any order.
+    #[test]
+    fn who_reads_pieces_in_any_order_comes_back_at_times() {
+        let begun = |piece: u64| piece.wrapping_mul(37) % 85 * 3;
+        let mut visits = Visits::NONE;
+        visits.begin(256);
+        let at_times: Vec<bool> = (0..85)
+            .map(|piece| {
+                visits.on_read(begun(piece));
+                visits.on_read(begun(piece) + 3);
+                visits.come_back_at_times()
+            })
+            .collect();
+        assert_eq!(at_times.iter().position(|is| *is), Some(65));
+        assert!(at_times[65..].iter().all(|is| *is), "{at_times:?}");
     }
 
     #[test]

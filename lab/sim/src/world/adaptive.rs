@@ -17,7 +17,7 @@ use ahead_engine::device_facts::DeviceFacts;
 use ahead_engine::file::FileState;
 use ahead_engine::host::{Deferred, EnterError, EnteredFile, FileTable};
 use ahead_engine::members::{self, Members};
-use ahead_engine::session::{Carried, Pending, Session, Token};
+use ahead_engine::session::{Carried, Pending, Session, Token, WhenTold};
 use ahead_engine::settings::Settings;
 use ahead_policy::adaptive::{Quick, STREAMS_MANY, Stream};
 use ahead_units::{Advice, ByteRange, PageCount, PageRange, Timestamp};
@@ -232,7 +232,7 @@ impl Adaptive {
             Ok((Quick::Calm, _)) => Before::Calm,
             Ok((Quick::Step(_) | Quick::Left(_), token)) => Before::Quick(token),
             _ => {
-                let (token, pending) = self.on_access(file, access, now_ns);
+                let (token, pending) = self.on_access(file, access, now_ns, WhenTold::Before);
                 Before::Slow(token, pending)
             }
         }
@@ -244,9 +244,10 @@ impl Adaptive {
         file: u32,
         access: ByteRange,
         now_ns: u64,
+        told: WhenTold,
     ) -> (Token<u32>, Option<Pending>) {
         self.session
-            .on_access(file, access, Timestamp::new(now_ns))
+            .on_access(file, access, Timestamp::new(now_ns), told)
             .unwrap_or_else(|_| (Token::new(file, access.pages()), None))
     }
 

@@ -10,7 +10,7 @@
 //! wait even if reclaim took it in between: the reader has held it all the time.
 
 use ahead_engine::adviser::{Act, Adviser, Answer};
-use ahead_engine::session::{Pending, Token};
+use ahead_engine::session::{Pending, Token, WhenTold};
 use ahead_policy::decision::Decision;
 use ahead_replicas::kernel::{Host, PageState, Read, ReadAhead, Window};
 use ahead_units::{ByteRange, PAGE_BYTES, PageCount};
@@ -366,8 +366,7 @@ impl<A: ReadAhead + Clone, O: WorldObserver> World<A, O> {
             descriptor.watch = Watch::Watched;
             let pages = self.kernel.files.pages(file);
             host.look_at(file.0, pages, descriptor.advice, now_ns);
-            let (mut read, pending) = host.on_access(file.0, wanted, now_ns);
-            let pending = pending.and_then(|pending| pending.beyond_own_read(&mut read.long_read));
+            let (read, pending) = host.on_access(file.0, wanted, now_ns, WhenTold::After);
             token = Some(read);
             if let Some(pending) = pending {
                 self.carry_out(task, walk.descriptor, &pending);
