@@ -173,6 +173,26 @@ mod tests {
         assert!((960..970).contains(&asked), "{asked}");
     }
 
+    /// 64 pages with 32 behind them were no faster than the kernel's; 64 alone may be.
+    #[test]
+    fn they_are_tried_anew_where_they_become_shorter() {
+        let times = LongReadTimes::new();
+        let on_next = || {
+            times.on_wait(LongRead::ByKernel, PageCount::new(64), 64_000);
+            times.on_next()
+        };
+        for _ in 0..TIMED_FIRST {
+            assert!(on_next());
+        }
+        // The first one after the kernel's is not timed.
+        for _ in 0..2 {
+            times.on_wait(LongRead::Whole, PageCount::new(64), 64_000);
+        }
+        assert!(!on_next(), "no faster");
+        times.on_other_length();
+        assert!(on_next());
+    }
+
     #[test]
     fn what_calls_hold_up_counts() {
         let times = LongReadTimes::new();

@@ -198,6 +198,8 @@ mod tests {
         long_reads: LongReads,
         /// Why its streams ask for nothing.
         reason: Reason,
+        is_shared: bool,
+        has_lone_reads: bool,
         sees_all: bool,
         is_over: bool,
     }
@@ -223,6 +225,8 @@ mod tests {
                 },
                 long_reads: LongReads::default(),
                 reason: Reason::RandomReads,
+                is_shared: false,
+                has_lone_reads: false,
                 sees_all: true,
                 is_over: false,
             }
@@ -237,8 +241,8 @@ mod tests {
             let around = Around {
                 group: &self.group,
                 device: &self.device,
-                is_shared: false,
-                has_lone_reads: false,
+                is_shared: self.is_shared,
+                has_lone_reads: self.has_lone_reads,
                 sees_all: self.sees_all,
                 is_over: self.is_over,
                 now: Timestamp::new(0),
@@ -345,6 +349,39 @@ mod tests {
         (world.limits.waiting).on_wait(1_000_000, Timestamp::new(500_000), 1);
         world.read_and_wait(1024);
         assert_eq!(world.read(500_000, 1024), None, "threads of one file");
+    }
+
+    #[test]
+    fn nor_beside_other_processes_or_faults_that_starve() {
+        let beside: [fn(&mut World); 3] = [
+            |world| world.is_shared = true,
+            |world| world.has_lone_reads = true,
+            |world| {
+                let (device, gib) = (&world.device, PageCount::new(1 << 18));
+                device.on_other_ask(gib, Timestamp::new(0));
+                for waited_until_ns in [1_000_000_000, 1_200_000_000] {
+                    device.on_lone_fault(500_000_000, Timestamp::new(waited_until_ns));
+                }
+            },
+        ];
+        for make in beside {
+            for (length, is_asked) in [(1024, false), (256, true)] {
+                let mut world = World::new();
+                make(&mut world);
+                world.read_and_wait(length);
+                assert_eq!(world.read(500_000, length).is_some(), is_asked);
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_longer_than_the_largest_window_is_left_to_the_kernel() {
+        for (length, is_asked) in [(2048, true), (2049, false)] {
+            let mut world = World::new();
+            world.limits.knobs.request_pages_max = PageCount::new(2048);
+            world.read_and_wait(length);
+            assert_eq!(world.read(500_000, length).is_some(), is_asked);
+        }
     }
 
     #[test]
