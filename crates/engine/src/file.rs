@@ -34,7 +34,7 @@ mod together;
 pub use around::Around;
 pub use facts::{FileFacts, Wait};
 
-use filled::Filled;
+use filled::{Filled, ReadBefore};
 use limits::Limits;
 use long_reads::LongReads;
 use together::Together;
@@ -243,7 +243,11 @@ impl FileState {
             is_copied: self.is_copied,
             waiting: self.waiting,
         };
-        let fills_in = self.filled.on_read(access, outcome, &limits, around);
+        let before = ReadBefore {
+            pages: self.counted,
+            all_pages: self.tally.pages,
+        };
+        let fills_in = (self.filled).on_read(access, before, outcome, &limits, around);
         if fills_in {
             self.active = now;
         }

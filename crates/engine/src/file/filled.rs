@@ -14,6 +14,32 @@ use crate::filling::fillings::{FillingOf, Place};
 use crate::filling::{FilledRead, Filling, Waited, Want};
 use crate::group::Group;
 
+/// Pages by which a stream that goes on may be off.
+const NEAR_PAGES: u64 = 2;
+
+/// What was read before a read.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ReadBefore {
+    /// The newest one.
+    pub(super) pages: PageRange,
+    /// Pages of all, counted from anywhere.
+    pub(super) all_pages: u64,
+}
+
+/// Whether streams of a file end where a read elsewhere comes between: one that is read beside lookups goes on. All zero: not, as far as is known.
+#[derive(Clone, Copy, Debug, Default)]
+struct StreamEnds {
+    /// A stream asked for the newest read that was looked at.
+    in_stream: bool,
+    /// One was left, and none was read since.
+    is_left: bool,
+    /// The newest one that was left did not go on.
+    are_ending: bool,
+    /// Where it was left, and how much was read by then.
+    left_at: u64,
+    all_pages: u64,
+}
+
 /// What a file knows of being filled in. All zero: it is not.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Filled {
@@ -22,8 +48,8 @@ pub(super) struct Filled {
     filled_read: Option<FilledRead>,
     /// It would be if there is more memory than is known.
     looks_at_memory: bool,
-    /// A stream asked for the newest read that was looked at.
-    in_stream: bool,
+    /// Whether its streams end where they are left.
+    streams: StreamEnds,
     /// Pages that were asked for and given up unread.
     given_up: u64,
 }
@@ -31,7 +57,7 @@ pub(super) struct Filled {
 impl Filled {
     /// The file was opened: who reads it now has left no stream.
     pub(super) fn on_open(&mut self) {
-        self.in_stream = false;
+        self.streams = StreamEnds::default();
     }
 
     /// Of the newest read, what it is to the file, if that may be filled in.
@@ -66,6 +92,7 @@ impl Filled {
     pub(super) fn on_read(
         &mut self,
         access: PageRange,
+        before: ReadBefore,
         outcome: &mut Outcome,
         limits: &Limits,
         around: &Around<'_>,
@@ -77,7 +104,7 @@ impl Filled {
         self.filled_read = None;
         // What the kernel asks for ends with what it brought in for nothing.
         let in_stream = is_asked_for && outcome.decision.reason != Reason::KernelAsks;
-        let was_in_stream = core::mem::replace(&mut self.in_stream, in_stream && around.sees_all);
+        let has_ended = self.streams.on_read(access, in_stream, before);
         if !around.sees_all || access.is_empty() {
             self.on_late_read(access, around);
             return false;
@@ -102,7 +129,7 @@ impl Filled {
         // Of threads it may be another one that reads elsewhere.
         let is_elsewhere = outcome.stream.is_none() && limits.waiting.is_alone(around.now);
         let window = (around.device).kernel_window(access.len(), limits.kernel_window);
-        let ended = (was_in_stream && is_elsewhere).then_some(window);
+        let ended = (has_ended && is_elsewhere).then_some(window);
         let section = filling.section();
         let want = want(
             &outcome.decision,
@@ -205,6 +232,27 @@ impl Filled {
             group.fillings.note(self.of, &filling);
             group.budget.give_back_filled(given_up);
         }
+    }
+}
+
+impl StreamEnds {
+    /// `access` is read, which a stream has asked for, or not. Whether one has ended with the read before.
+    fn on_read(&mut self, access: PageRange, in_stream: bool, before: ReadBefore) -> bool {
+        let was_in_stream = core::mem::replace(&mut self.in_stream, in_stream);
+        if in_stream {
+            if core::mem::take(&mut self.is_left) {
+                let way = access.start.get().wrapping_sub(self.left_at);
+                let read = before.all_pages.wrapping_sub(self.all_pages);
+                self.are_ending =
+                    way.wrapping_add(NEAR_PAGES) > read.saturating_add(2 * NEAR_PAGES);
+            }
+            return false;
+        }
+        if was_in_stream {
+            self.is_left = true;
+            (self.left_at, self.all_pages) = (before.pages.end.get(), before.all_pages);
+        }
+        was_in_stream && self.are_ending
     }
 }
 
