@@ -57,11 +57,11 @@ fn records_in_an_order_without_order_are_there_before_most_of_them_are_read() {
 #[test]
 fn pieces_in_an_order_without_order_are_there_before_many_of_them_are_read() {
     assert_odd_on(&[
-        (50072, "nvme", 40),
-        (50072, "ssd", 59),
-        (50072, "cloud", 81),
+        (50072, "nvme", 38),
+        (50072, "ssd", 49),
+        (50072, "cloud", 71),
         (50129, "array", 77),
-        (50025, "hdd", 25),
+        (50025, "hdd", 24),
     ]);
 }
 
