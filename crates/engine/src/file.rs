@@ -243,10 +243,7 @@ impl FileState {
             is_copied: self.is_copied,
             waiting: self.waiting,
         };
-        let before = ReadBefore {
-            pages: self.counted,
-            all_pages: self.tally.pages,
-        };
+        let before = ReadBefore::counted(self.counted, &self.tally);
         let fills_in = (self.filled).on_read(access, before, outcome, &limits, around);
         if fills_in {
             self.active = now;

@@ -13,6 +13,7 @@ use crate::adviser::{Answer, CallsMade};
 use crate::filling::fillings::{FillingOf, Place};
 use crate::filling::{FilledRead, Filling, Waited, Want};
 use crate::group::Group;
+use crate::tally::Tally;
 
 /// Pages by which a stream that goes on may be off.
 const NEAR_PAGES: u64 = 2;
@@ -21,9 +22,9 @@ const NEAR_PAGES: u64 = 2;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ReadBefore {
     /// The newest one.
-    pub(super) pages: PageRange,
+    pages: PageRange,
     /// Pages of all, counted from anywhere.
-    pub(super) all_pages: u64,
+    all_pages: u64,
 }
 
 /// Whether streams of a file end where a read elsewhere comes between: one that is read beside lookups goes on. All zero: not, as far as is known.
@@ -231,6 +232,16 @@ impl Filled {
             self.given_up += given_up.get();
             group.fillings.note(self.of, &filling);
             group.budget.give_back_filled(given_up);
+        }
+    }
+}
+
+impl ReadBefore {
+    /// `newest` was counted last, into this account.
+    pub(super) fn counted(newest: PageRange, all: &Tally) -> Self {
+        Self {
+            pages: newest,
+            all_pages: all.pages,
         }
     }
 }
