@@ -29,14 +29,16 @@ mod filled;
 mod host;
 mod limits;
 mod long_reads;
+mod stream_ends;
 mod together;
 
 pub use around::Around;
 pub use facts::{FileFacts, Wait};
 
-use filled::{Filled, ReadBefore};
+use filled::Filled;
 use limits::Limits;
 use long_reads::LongReads;
+use stream_ends::ReadBefore;
 use together::Together;
 
 /// State of one file. The default is a file never read; all zero bytes are one too, for which
@@ -235,10 +237,9 @@ impl FileState {
             now,
             ..
         } = *around;
-        let (file_pages, knobs) = (self.file_pages, self.knobs);
         let limits = Limits {
-            file_pages,
-            knobs,
+            file_pages: self.file_pages,
+            knobs: self.knobs,
             kernel_window: self.kernel_window,
             is_copied: self.is_copied,
             waiting: self.waiting,
@@ -248,7 +249,7 @@ impl FileState {
         if fills_in {
             self.active = now;
         }
-        let in_file = access.before(PageIndex::new(file_pages.get()));
+        let in_file = access.before(PageIndex::new(limits.file_pages.get()));
         self.count(in_file, outcome.covered || self.filled.has_found());
         if outcome.decision.reason != Reason::MarkerNotReached {
             self.pattern = outcome.decision.pattern;
@@ -277,7 +278,7 @@ impl FileState {
                 group.expectation.on_asked();
             }
         }
-        let at_end = access.end.get() >= file_pages.get();
+        let at_end = access.end.get() >= limits.file_pages.get();
         // What is refused may be held by what this file has read since it asked last.
         let is_refused = outcome.decision.reason == Reason::BudgetUsed;
         let is_left = outcome.decision.reason == Reason::KernelAsks;

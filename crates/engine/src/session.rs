@@ -71,6 +71,17 @@ pub struct Session<F> {
     swept_ns: AtomicU64,
 }
 
+/// When a read is told of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WhenTold {
+    /// Before it begins.
+    Before,
+    /// When it is over, and what it waited too.
+    After,
+    /// Later. What it waited is not told of.
+    Late,
+}
+
 /// What is known about a read while it goes on.
 #[derive(Clone, Copy, Debug)]
 pub struct Token<F> {
@@ -90,17 +101,6 @@ pub struct Token<F> {
     pub long_read: LongRead,
     /// The window that the kernel is better to have of the open file, if that is another one.
     pub widened: Option<PageCount>,
-}
-
-/// When a read is told of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum WhenTold {
-    /// Before it begins.
-    Before,
-    /// When it is over, and what it waited too.
-    After,
-    /// Later. What it waited is not told of.
-    Late,
 }
 
 impl<F> Token<F> {

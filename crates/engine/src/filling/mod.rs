@@ -240,15 +240,6 @@ impl Filling {
         if !read.is_first || read.is_inside {
             return (read, None);
         }
-        if let Some(Want {
-            ended: Some(window),
-            pages_max,
-            ..
-        }) = want
-        {
-            let (kernel_ns, most_ns) = (device.transfer_ns(window), device.transfer_ns(pages_max));
-            self.account.on_ended(kernel_ns, most_ns);
-        }
         let piece = want.and_then(|want| self.ask(pages, want, device, now));
         read.asks = piece.is_some();
         read.is_sample = !read.asks && self.account.on_first_read(false);
@@ -376,6 +367,10 @@ impl Filling {
         device: &DeviceEstimate,
         now: Timestamp,
     ) -> Option<Piece> {
+        if let Some(window) = want.ended {
+            let most_ns = device.transfer_ns(want.pages_max);
+            self.account.on_ended(device.transfer_ns(window), most_ns);
+        }
         let come_back =
             self.visits.come_back() || want.ended.is_some() && self.visits.come_back_at_times();
         if !want.backward && !come_back {
